@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.runs import take
 from fleet_memory.repositories.snapshots import row_of
-from fleet_memory.rules.asking import ChosenQuestions, with_questions
+from fleet_memory.rules.asking import with_questions
 from fleet_memory.rules.entries import recorded_state
 from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.schemas.pairs import Pair
@@ -98,7 +98,7 @@ async def show(fleet: Fleet, program: str, *pairs: Pair) -> None:
     now = fleet.now()
 
     def shown(before: Program) -> ProgramChange:
-        return ProgramChange(with_questions(before, ChosenQuestions(pairs=pairs), now))
+        return ProgramChange(with_questions(before, pairs, now))
 
     await fleet.programs.update(program, shown, now)
 

@@ -64,9 +64,7 @@ def shown_often(pairs: Sequence[Pair], times: int) -> Program:
     """
     known = program()
     for number in range(times):
-        known = with_questions(
-            known, ChosenQuestions(pairs=pairs), START + number * (HOUR + MINUTE)
-        )
+        known = with_questions(known, pairs, START + number * (HOUR + MINUTE))
     return known
 
 
@@ -109,22 +107,22 @@ def test_showings_within_an_hour_are_one_however_many_follow_each_other() -> Non
     (one,) = numbered(1)
     known = program()
     for number in range(9):  # every 20 minutes: three hours
-        known = with_questions(known, ChosenQuestions(pairs=[one]), START + number * 20 * MINUTE)
+        known = with_questions(known, [one], START + number * 20 * MINUTE)
     assert known.asked == {one.pair_id: Asked(times=MAX_SHOWINGS, at=START + 2 * 80 * MINUTE)}
 
 
 def test_showing_again_within_the_hour_changes_nothing() -> None:
-    once = with_questions(program(), ChosenQuestions(pairs=numbered(2)), START)
-    assert with_questions(once, ChosenQuestions(pairs=numbered(2)), START + HOUR) is once
-    assert with_questions(once, ChosenQuestions(pairs=[]), START + days(9)) is once
+    once = with_questions(program(), numbered(2), START)
+    assert with_questions(once, numbered(2), START + HOUR) is once
+    assert with_questions(once, [], START + days(9)) is once
 
 
 def test_a_showing_remembers_the_texts_of_others_alone() -> None:
     own_entry = pair(side("basher", CHECK), side("basher", "An entry's text", key=KEY))
     basher = program(pattern(CHECK))
-    shown = with_questions(basher, ChosenQuestions(pairs=[pair(), own_entry]), START).shown
+    shown = with_questions(basher, [pair(), own_entry], START).shown
     assert shown == {text_hash(LOOK): START, text_hash("An entry's text"): START}
-    third = with_questions(named("iso"), ChosenQuestions(pairs=[pair()]), START).shown
+    third = with_questions(named("iso"), [pair()], START).shown
     assert third == {text_hash(CHECK): START, text_hash(LOOK): START}
 
 
@@ -153,7 +151,7 @@ def test_never_more_than_three_and_none_in_more_than_three_hours(
         ids = [one.pair_id for one in chosen.pairs]
         assert len(ids) == len(set(ids)) <= limit
         assert not set(ids) & {one.pair_id for one in chosen.ignored}
-        known = with_questions(known, chosen, now)
+        known = with_questions(known, chosen.pairs, now)
         for one in chosen.pairs:
             began = showings.setdefault(one.pair_id, [])
             if not began or now - START - began[-1] > HOUR:
@@ -171,9 +169,7 @@ def test_the_sixty_four_pairs_shown_last_are_remembered(order: list[int]) -> Non
     pairs = numbered(100)
     known = program()
     for step, number in enumerate(order):
-        known = with_questions(
-            known, ChosenQuestions(pairs=[pairs[number]]), START + step * (HOUR + MINUTE)
-        )
+        known = with_questions(known, [pairs[number]], START + step * (HOUR + MINUTE))
     latest = list(dict.fromkeys(reversed(order)))[:MAX_ASKED]
     assert list(known.asked) == [pairs[number].pair_id for number in reversed(latest)]
 
@@ -188,7 +184,7 @@ def test_a_clock_that_ran_ahead_uses_up_no_verdict_of_the_day() -> None:
 
 def test_a_pair_that_a_clock_ahead_showed_counts_its_showings_as_any_other() -> None:
     (one,) = numbered(1)
-    chosen = ChosenQuestions(pairs=[one])
+    chosen = [one]
     known = with_questions(program(), chosen, START + days(300))
     assert with_questions(known, chosen, START + days(300) - CLOCK_SKEW) is known
     for number in range(MAX_SHOWINGS - 1):

@@ -80,17 +80,17 @@ def chosen_questions(
     return ChosenQuestions(left, ignored)
 
 
-def with_questions(program: Program, chosen: ChosenQuestions, now: datetime) -> Program:
-    """Return the program after it was shown these questions: their ids, and the texts of others by
+def with_questions(program: Program, pairs: Sequence[Pair], now: datetime) -> Program:
+    """Return the program after it was shown these pairs: their ids, and the texts of others by
     hash.
 
     It is the same object when nothing changed: all were shown within the hour.
     """
-    ids = [pair.pair_id for pair in chosen.pairs]
+    ids = [pair.pair_id for pair in pairs]
     if not ids:
         return program
     own = {words for lesson in program.patterns.values() for words in lesson.texts}
-    hashes = {text_hash(side.text) for pair in chosen.pairs for side in (pair.a, pair.b)}
+    hashes = {text_hash(side.text) for pair in pairs for side in (pair.a, pair.b)}
     texts = dict.fromkeys(sorted(hashes - own), now)
     showings = {pair_id: _asked_again(program.asked.get(pair_id), now) for pair_id in ids}
     return with_asked(with_shown(program, texts) if texts else program, showings)

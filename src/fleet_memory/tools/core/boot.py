@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from fleet_memory.fleet import Fleet, JsonObject, Toolset
 from fleet_memory.jobs.auditing import allow_read
-from fleet_memory.rules.asking import ChosenQuestions, with_questions, with_shown
+from fleet_memory.rules.asking import MAX_SHOWN_PAIRS, with_questions, with_shown
 from fleet_memory.rules.curating import Changes, changes_since
 from fleet_memory.rules.lifecycle.decay import strengths
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, with_read
@@ -30,14 +30,15 @@ from fleet_memory.rules.retrieval.ranking import RecallFilters, entries_saying, 
 from fleet_memory.rules.text import counted
 from fleet_memory.schemas.fields import Name, QueryText
 from fleet_memory.schemas.knowledge import EntryState, Freshness, KnowledgeRow
+from fleet_memory.schemas.pairs import Pair
 from fleet_memory.schemas.patterns import Pattern
 from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
 from fleet_memory.tools.core.judging import (
+    BOOT_SHARE,
     ToJudge,
     asked_pairs,
-    fitting_questions,
-    leave_ignored,
+    questions_to,
     to_judge_answer,
 )
 from fleet_memory.tools.core.recall import (
@@ -287,23 +288,23 @@ async def gsp_bootstrap(
     snapshot = await fleet.knowledge.snapshots.read()
     is_own = fleet.caller.may_judge(agent_id)
     (reader,) = await fleet.programs.read_versioned(agent_id)
-    program, chosen, told = reader.program, ChosenQuestions(), list[OthersTold]()
+    program, pairs, told = reader.program, list[Pair](), list[OthersTold]()
     question = await embed_question(fleet, task)
     if is_own:  # who only reads it neither judges for it nor has read the knowledge for it
         policy = await fleet.policies.read(now)
         asked = await asked_pairs(fleet, agent_id, policy, third=True)
-        chosen = fitting_questions(fleet, program, asked, budget)
+        room = budget * 4 * BOOT_SHARE  # a token is 4 bytes
+        pairs = await questions_to(fleet, program, asked, MAX_SHOWN_PAIRS, room)
         filters = RecallFilters(project_id=project_id)
         told = await others_told(fleet, program, question, filters, snapshot, MAX_OTHERS_AT_BOOT)
 
         def shown(program: Program) -> ProgramChange:
-            after = with_read(with_questions(program, chosen, now), snapshot.version_at)
+            after = with_read(with_questions(program, pairs, now), snapshot.version_at)
             after = with_shown(after, {each.lesson.words: now for each in told})
             is_new = after.read_version != snapshot.version
             return ProgramChange(replace(after, read_version=snapshot.version) if is_new else after)
 
         program = (await fleet.programs.update(agent_id, shown, now, reader)).program
-        await leave_ignored(fleet, agent_id, chosen)
     # A version later than the snapshot's is another memory's: the agent's knowledge is unknown.
     known = known_version if known_version is not None and known_version <= snapshot.version else 0
     since = reader.program.read_version if known_version is None else known
@@ -354,7 +355,7 @@ async def gsp_bootstrap(
             for lesson in lessons[: share.patterns]
         ),
         others=tuple(each.answer for each in told) or None,
-        to_judge=tuple(to_judge_answer(pair, program) for pair in chosen.pairs) or None,
+        to_judge=tuple(to_judge_answer(pair, program) for pair in pairs) or None,
         changes={
             name: tuple(row.key for row in changed) for name, changed in changes._asdict().items()
         },

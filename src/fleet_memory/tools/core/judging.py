@@ -17,7 +17,6 @@ from fleet_memory.jobs.maintenance import propose_if_free
 from fleet_memory.jobs.publishing import publish_if_due
 from fleet_memory.rules.asking import (
     MAX_SHOWN_PAIRS,
-    ChosenQuestions,
     chosen_questions,
     differs,
     with_questions,
@@ -179,11 +178,7 @@ BOOT_SHARE: Final = 0.2  # of a boot; chosen, so that lessons stay the most of i
 
 
 async def asked_pairs(
-    fleet: Fleet,
-    program_id: str,
-    policy: Policy,
-    *,
-    third: bool = False,
+    fleet: Fleet, program_id: str, policy: Policy, *, third: bool = False
 ) -> list[Pair]:
     """Return the pairs with a side of a program, and with `third` those that wait for a program
     without one.
@@ -205,45 +200,32 @@ async def asked_pairs(
     return [versioned.pair for versioned in found if versioned.pair is not None]
 
 
-def fitting_questions(
-    fleet: Fleet,
-    program: Program,
-    asked: Sequence[Pair],
-    max_tokens: int | None = None,
-    limit: int = MAX_SHOWN_PAIRS,
-) -> ChosenQuestions:
-    """Return the questions of an answer: at most `limit`, of a boot those that fit into a fifth of
-    so many tokens.
+async def questions_to(
+    fleet: Fleet, program: Program, asked: Sequence[Pair], limit: int, room: float = inf
+) -> list[Pair]:
+    """Return the pairs to show a program: at most `limit` that fit into so many bytes. Pairs that
+    it was shown too often count as its silence: carry out what holds by that; their lessons' next
+    best pairs follow.
 
     None for a program that does not exist, though pairs of its name may be left: a boot creates no
-    program. A judge stores nothing, and is asked all the same.
+    program. A judge stores nothing, and is asked all the same. Billed as a verdict for each that it
+    left out.
     """
-    is_judge = fleet.caller.role == "judge"
+    is_judge, now = fleet.caller.role == "judge", fleet.now()
     if not (program.exists or is_judge):
-        return ChosenQuestions()
-    every = chosen_questions(program, asked, fleet.now(), any_pair=is_judge)
-    room = inf if max_tokens is None else max_tokens * 4 * BOOT_SHARE  # a token is 4 bytes
-    fitting: list[Pair] = []
+        return []
+    every = chosen_questions(program, asked, now, any_pair=is_judge)
+    silent = partial(with_silence, now=now, program_id=program.program_id)
+    for pair in every.ignored:
+        with suppress(ConflictError):  # somebody judges it now; the next call looks again
+            await apply_stored(fleet, pair.pair_id, silent)
+    fitting = list[Pair]()
     for pair in every.pairs:
         taken = size(to_judge_answer(pair, program).wire())
         if len(fitting) < limit and taken <= room:
             room -= taken
             fitting.append(pair)
-    return ChosenQuestions(fitting, every.ignored)
-
-
-async def leave_ignored(fleet: Fleet, program_id: str, chosen: ChosenQuestions) -> None:
-    """Note the silence of a program about pairs that it was shown too often, and carry out what
-    holds by it; their lessons' next best pairs follow.
-
-    Billed as a verdict each, seldom any.
-    """
-    silent = partial(with_silence, now=fleet.now(), program_id=program_id)
-    for pair in chosen.ignored:
-        with suppress(
-            ConflictError
-        ):  # somebody judges it at this moment; the next call looks again
-            await apply_stored(fleet, pair.pair_id, silent)
+    return fitting
 
 
 async def pairs_to_judge(
@@ -258,18 +240,16 @@ async def pairs_to_judge(
         return []
     program = await fleet.programs.read(program_id)
     asked = await asked_pairs(fleet, program_id, policy)
-    chosen = fitting_questions(fleet, program, asked, limit=limit)
-    await leave_ignored(fleet, program_id, chosen)
-    if chosen.pairs:
+    pairs = await questions_to(fleet, program, asked, limit)
+    if pairs:
         now = fleet.now()
-        show = partial(with_questions, chosen=chosen, now=now)
+        show = partial(with_questions, pairs=pairs, now=now)
         await fleet.programs.update(program_id, lambda program: ProgramChange(show(program)), now)
-    return [to_judge_answer(pair, program) for pair in chosen.pairs]
+    return [to_judge_answer(pair, program) for pair in pairs]
 
 
-MAX_SENT_VERDICTS: Final = (
-    100  # of one call; those over the limit are refused by name, the others count. Chosen
-)
+# of one call; those over the limit are refused by name, the others count. Chosen
+MAX_SENT_VERDICTS: Final = 100
 Verdicts: TypeAlias = Annotated[
     tuple[NewVerdict, ...],
     Field(max_length=MAX_SENT_VERDICTS, description="Your verdicts on pairs of toJudge"),
