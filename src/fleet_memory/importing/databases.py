@@ -59,7 +59,7 @@ def _memory(place: str, row: Row, content: str) -> ForeignText:
 
 
 def read_cerebro(place: Path) -> Iterator[ForeignPart]:
-    """Yield the entries of the file, or of a home with it; invalidated ones are left out.
+    """Yield the valid entries of the file, or of a folder with it.
 
     Raises InvalidArgumentError for another file.
     """

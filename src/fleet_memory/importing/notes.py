@@ -28,7 +28,7 @@ _TAG: Final = re.compile(r"(?<!\S)#([^\s#]+)")
 
 
 def is_note(place: Path) -> bool:
-    """Whether a path is people's notes: a folder, or a file by the end of its name."""
+    """Whether a path holds people's notes: a folder, or a file named like one, e.g. `CLAUDE.md`."""
     return place.is_dir() or place.name.lower().endswith(NOTE_ENDS)
 
 

@@ -51,7 +51,7 @@ LeftOutKind: TypeAlias = Literal[
 
 
 class LeftOut(NamedTuple):
-    """A part of another memory that becomes no lesson: its place and the reason, never its text."""
+    """A part of another memory that becomes no lesson: its place and the reason."""
 
     kind: LeftOutKind
     place: str
@@ -76,16 +76,16 @@ class ForeignLesson(NamedTuple):
 
     @property
     def words(self) -> tuple[str, str | None]:
-        """The same for two lessons that a program keeps as one."""
+        """A key that is equal for lessons which a program keeps as one."""
         return text_hash(self.pattern.pattern), self.pattern.project_id
 
 
 def fitting_lessons(
     memory: ForeignMemory, now: datetime, credential_in: Callable[[str], str | None]
 ) -> tuple[list[ForeignLesson], list[LeftOut]]:
-    """Return the lessons, the newest first, and the parts that are none.
+    """Return the lessons, newest first, and the parts left out.
 
-    A text twice in one memory is one lesson, the newest. `credential_in` names the rule by which a
+    Of equal texts the newest becomes a lesson. `credential_in` names the rule by which a
     text is a credential.
     """
     lessons, left_out = list[ForeignLesson](), list[LeftOut]()
@@ -164,7 +164,7 @@ def name_of(text: str) -> str:
 
 
 def _domain(topics: Iterable[str]) -> str:
-    """Return the first topic that can be written in Latin letters, else the first that there is."""
+    """Return the first topic with Latin letters, else the first."""
     named = [topic.strip()[:MAX_NAME_CHARS] for topic in topics if topic.strip()]
     latin = (topic for topic in named if name_of(topic).strip("0123456789-"))
     return next(latin, named[0] if named else "imported")

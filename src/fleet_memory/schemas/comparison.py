@@ -35,12 +35,12 @@ class ComparableLesson(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its program and its id; no two lessons of a fleet share both."""
+        """(program, id), unique in a fleet."""
         return self[:2]
 
     @property
     def is_entry(self) -> bool:
-        """Whether it is an entry of shared knowledge."""
+        """Whether this is an entry of shared knowledge."""
         return not self.program_id
 
 

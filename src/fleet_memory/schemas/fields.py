@@ -125,7 +125,9 @@ def _instant(value: object) -> datetime:
 
 
 def format_instant(instant: datetime) -> str:
-    """Return an instant in UTC as ISO 8601 with "Z", in milliseconds where it has any."""
+    """Return an instant as ISO 8601, e.g. "2026-02-14T12:00:00Z", with milliseconds unless they are
+    0.
+    """
     precision = "milliseconds" if instant.microsecond else "seconds"
     return instant.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
@@ -189,7 +191,7 @@ def outlined_as(*names: str) -> FieldInfo:
 
 
 def vector_bytes(packed: str) -> bytes:
-    """Return a packed vector, one number a byte; b"" for a text that is none."""
+    """Unpack a vector, one number a byte; b"" for malformed text."""
     try:
         return b64decode(packed, validate=True)
     except ValueError:

@@ -88,7 +88,7 @@ class Contribution(Value):
 
     @property
     def is_discovery(self) -> bool:
-        """Whether its program could not have read the entry."""
+        """Whether the program could not have read the entry before."""
         return not self.could_read and not self.of_reason
 
 
@@ -151,7 +151,7 @@ class Word(Value):
 
 
 class Publication(Value):
-    """A time in which agents read an entry, and the rule that it was published by.
+    """A period in which agents read an entry, and the rule that published it.
 
     `withdrawn_at` is None while it lasts.
     """
@@ -224,13 +224,13 @@ class Entry(Value):
 
     @property
     def retired_at(self) -> datetime | None:
-        """When it was retired, None unless it is."""
+        """When the entry was retired; None if it is not."""
         newest = [each for each in self.decisions if each.kind != "reworded"][-1:]
         return newest[0].at if newest and newest[0].kind == "retired" else None
 
     @property
     def relearnt(self) -> int:
-        """How many of its lessons were stored since it was retired, 0 unless it is."""
+        """How many of its lessons were stored since it retired; 0 if it is not retired."""
         at = self.retired_at
         return sum(line.stored_at >= at for line in self.provenance) if at else 0
 
@@ -267,7 +267,7 @@ class KnowledgeRow(Value):
 
     @property
     def is_known(self) -> bool:
-        """Whether agents may name it: it is published, or retired after it was."""
+        """Whether agents may name the entry: it is published, or retired after publication."""
         return self.state != "candidate" and not self.never_published
 
     @property
@@ -277,7 +277,7 @@ class KnowledgeRow(Value):
 
     @cached_property
     def searched_text(self) -> str:
-        """The text that the words of a question are found in: with its domain."""
+        """The text in which a question's words are looked up: text and domain."""
         return f"{self.pattern} {self.domain}"
 
     @cached_property

@@ -100,8 +100,8 @@ class Source(Value):
     """Where a lesson came from: the unbound connection or the token, the client and the family of
     the model.
 
-    Each is None where it is not known. `connection` is None for a caller that the server knows by
-    name: a bound process or a token. `token` is the token's id, never the token.
+    Unknown ones are None. `connection` is None for a caller that the server knows by name: a bound
+    process or a token. `token` is the token's id, never the token.
     """
 
     connection: str | None = None
@@ -111,7 +111,7 @@ class Source(Value):
 
 
 class TokenWriter(Value):
-    """The id of the token whose call changed something last, and when; no token over stdio."""
+    """The token whose call made the last change, and when; None over stdio."""
 
     token: str
     at: datetime
@@ -177,7 +177,7 @@ class Pattern(Value):
     embedder: str = ""
 
     def __post_init__(self) -> None:
-        """Drop a search vector that was made of something else than the lesson has."""
+        """Drop a search vector of another text, domain, evidence or engine."""
         if self.search_vector and not self.search_vector.startswith(self._search_mark):
             object.__setattr__(self, "search_vector", "")
 
@@ -188,12 +188,12 @@ class Pattern(Value):
 
     @property
     def knowledge_key(self) -> str | None:
-        """The entry that it is in, the first of several; None for none."""
+        """The first entry that the lesson is in; None if it is in none."""
         return self.knowledge_keys[0] if self.knowledge_keys else None
 
     @property
     def promoted(self) -> bool:
-        """Whether it is one of the contributions of a knowledge entry, published or a candidate."""
+        """Whether the lesson contributes to an entry, published or candidate."""
         return bool(self.knowledge_keys)
 
     @property
@@ -208,12 +208,12 @@ class Pattern(Value):
 
     @cached_property
     def stored_s(self) -> float:
-        """When it was stored first, in seconds since 1970."""
+        """When the lesson was stored first, in seconds since 1970."""
         return self.stored_at.timestamp()
 
     @cached_property
     def vector_bytes(self) -> bytes:
-        """Its vector, one number a byte; b"" where it has none that can be read."""
+        """The vector, one number a byte; b"" if absent or unreadable."""
         return vector_bytes(self.vector)
 
     @cached_property
@@ -223,7 +223,7 @@ class Pattern(Value):
 
     @cached_property
     def searched_text(self) -> str:
-        """The text that the words of a question are found in: with its domain and its evidence."""
+        """The text in which a question's words are looked up: text, domain and evidence."""
         return " ".join((self.pattern, self.domain, self.evidence))
 
 

@@ -118,19 +118,17 @@ class Program(Value):
 
     @property
     def waiting(self) -> int:
-        """How many of its lessons no run has considered yet; `pending` names lessons that left
-        too.
-        """
+        """How many stored lessons no run has considered; `pending` also names lessons that left."""
         return len([id_ for id_ in self.pending if id_ in self.patterns])
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever stored for it."""
+        """Whether the program has ever stored anything."""
         return self.last_update is not None
 
 
 class Archived(Value):
-    """A pattern that left a program's memory: which, when and why. Nothing is silently lost."""
+    """A lesson that left a program's memory: which, when and why."""
 
     program_id: str
     pattern: Pattern
@@ -150,9 +148,7 @@ class ArchivedNote(Value):
 
 
 class PastSummary(Value):
-    """A program's context summary as it was from some moment on; `number` counts its summaries from
-    0.
-    """
+    """An earlier context summary of a program; `number` counts from 0."""
 
     program_id: str
     number: int

@@ -1,6 +1,4 @@
-"""Callers, what each may do, and the tokens by which the store knows those that connect over
-HTTP.
-"""
+"""Callers, their rights, and the tokens of callers over HTTP."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -123,7 +121,7 @@ class TokenRecord(Value):
 
 
 class ClaimedBearer(Value):
-    """Who the bearer of an issuer's token is, by its claims."""
+    """The bearer of an issuer's token, by its claims."""
 
     program_id: Name
     role: Role = "agent"

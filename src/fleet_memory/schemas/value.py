@@ -52,7 +52,7 @@ class Value:
     """An immutable value. A misspelt field or a wrong type is refused, by mypy and at run time."""
 
     def __init_subclass__(cls) -> None:
-        """Make each subclass a frozen dataclass, so that none can forget it."""
+        """Make each subclass a frozen dataclass."""
         dataclass(frozen=True, kw_only=True, config=_CONFIG)(cls)
 
     @classmethod

@@ -1,5 +1,5 @@
-"""Puts the server together: its name, its instructions for agents, its tools, and its work in the
-background: it maintains its fleet once it is used, and publishes changes that had to wait.
+"""Assemble the server: its name, instructions, tools, and background work, which maintains the
+fleet after the first call and publishes changes that had to wait.
 """
 
 import random
@@ -37,8 +37,8 @@ FIRST_AFTER_S: Final = 60.0  # seconds from the first tool call: a short session
 
 
 class FleetServer(MCPServer[LazyFleet]):
-    """An mcp server that knows the tools it does not serve: those of the toolsets `known`, which
-    are set once, before it runs.
+    """An mcp server that names the toolset of an unserved tool. `known` is set once, before it
+    runs.
     """
 
     async def get_prompt(
@@ -47,9 +47,7 @@ class FleetServer(MCPServer[LazyFleet]):
         arguments: dict[str, Any] | None = None,  # Any: JSON; the signature is mcp's
         context: Context[LazyFleet, Any] | None = None,  # Any: as above
     ) -> GetPromptResult | InputRequiredResult:
-        """See `MCPServer.get_prompt`. Raises MCPError for a prompt that there is not, with the name
-        that was meant.
-        """
+        """See `MCPServer.get_prompt`. Raises MCPError, with the closest name, if unknown."""
         known = [prompt.name for prompt in await self.list_prompts()]
         if name not in known:
             close = closest(name, known)
@@ -64,8 +62,8 @@ class FleetServer(MCPServer[LazyFleet]):
         arguments: dict[str, Any],  # Any: JSON; the signature is mcp's
         context: Context[LazyFleet, Any] | None = None,  # Any: as above
     ) -> CallToolResult | InputRequiredResult:
-        """See `MCPServer.call_tool`; a tool that is not served is refused with its toolset or the
-        name that was meant.
+        """See `MCPServer.call_tool`; an unserved tool is refused with its toolset or the closest
+        name.
 
         Raises ToolError.
         """

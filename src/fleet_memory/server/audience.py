@@ -56,8 +56,8 @@ ListingObject: TypeAlias = dict[str, Any]  # Any: JSON as it goes to the client
 
 
 class Audience(NamedTuple):
-    """For whom a server lists: a program, None for an unbound caller, its role, and the toolsets
-    that it is served. With `has_folder` an unbound caller's folder names its program.
+    """The audience of a listing: a program (None if unbound), its role and its toolsets. With
+    `has_folder` an unbound caller's folder names its program.
     """
 
     program_id: str | None
@@ -78,9 +78,9 @@ class Audience(NamedTuple):
 
 
 def audience_of(lazy: LazyFleet) -> Audience:
-    """Return for whom the request of this task is answered; the fleet need not be open.
+    """Return the audience of this task's request; the fleet need not be open.
 
-    The toolset `curation` is that of admins. A token may allow fewer toolsets than the server has.
+    Only admins have the toolset `curation`; a token may allow fewer toolsets than the server has.
     """
     settings = lazy.settings
     if lazy.identified is None:
@@ -94,12 +94,12 @@ def audience_of(lazy: LazyFleet) -> Audience:
 
 
 def audience_of_process(settings: Settings) -> Audience:
-    """Return for whom a process answers whose transport knows no callers."""
+    """Return the audience of a process whose transport has no callers, e.g. stdio."""
     return Audience(settings.program, "agent", settings.toolsets)
 
 
 class CallerListing:
-    """A middleware of mcp: what a server says of itself is for the one who asks."""
+    """mcp middleware that lists to each caller what it may use."""
 
     def __init__(
         self, settings: Settings, toolsets: Sequence[Toolset], *, asks_folder: bool
@@ -199,8 +199,8 @@ def instructions(
 
 
 def require_served(name: str, toolsets: Sequence[Toolset], served: Sequence[str]) -> None:
-    """Raise InvalidArgumentError for a tool that a caller is not served, with its toolset or the
-    name that was meant. `served` are the names of the caller's toolsets.
+    """Raise InvalidArgumentError for an unserved tool, with its toolset or the closest name.
+    `served` are the names of the caller's toolsets.
     """
     homes = {tool.name: toolset.name for toolset in toolsets for tool in toolset.tools}
     home = homes.get(name)
@@ -229,8 +229,8 @@ async def caller_named(
     arguments: Mapping[str, Any],  # Any: JSON
     context: Context[LazyFleet, Any],  # Any: the transport's request
 ) -> dict[str, JsonValue] | InputRequiredResult:
-    """Return the caller's name under one of these names of arguments, as far as the call leaves it
-    to the server; what the client must be asked for first. Raises InvalidArgumentError.
+    """Return the program of a call that names none, e.g. {"programId": "shop"}, or the question
+    that the client must answer first. Raises InvalidArgumentError.
     """
     own = [name for name in CALLER_NAMES if name in names]
     if not own or any(arguments.get(name) is not None for name in CALLER_NAMES):

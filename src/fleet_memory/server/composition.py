@@ -38,9 +38,9 @@ _T = TypeVar("_T")
 class LazyFleet:
     """The fleet of one server, opened once. A failure is not remembered: the next call tries again.
 
-    A `StoreClock` as `now` follows the store's time; any other clock, as that of a replay, goes its
-    own way. `is_local`: its callers are on this machine, and not over HTTP. `program_of` names the
-    program of a client's folder.
+    A `StoreClock` as `now` follows the store's time; another clock, e.g. of a replay, does not.
+    `is_local`: its callers are on this machine, not over HTTP. `program_of` names the program of a
+    client's folder.
     """
 
     def __init__(

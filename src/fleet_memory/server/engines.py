@@ -29,7 +29,7 @@ _LEDGER: Final = "/ledger"  # how the path of the ledger ends; see repositories/
 
 
 class Turns:
-    """The turns of one program; its calls share them, and they last as long as one of these."""
+    """The turns of one program, shared by its calls and kept while one of them runs."""
 
     def __init__(self) -> None:
         self.store = anyio.Semaphore(MAX_STORE_VERBS, fast_acquire=True)
@@ -41,9 +41,7 @@ turns_of_call: Final = ContextVar[Turns | None]("turns_of_call", default=None)
 
 
 def store_turn() -> anyio.Semaphore | nullcontext[None]:
-    """Return a block that waits for a turn at the store; it waits for nothing where the call has no
-    turns.
-    """
+    """Return a context that waits for a turn at the store, if the call takes turns."""
     turns = turns_of_call.get()
     return turns.store if turns else nullcontext()
 

@@ -211,7 +211,7 @@ def prompt_of(task: PromptTask) -> FleetPrompt:
 
 
 def refused(error: FleetMemoryError) -> MCPError:
-    """Return the error of a request that a client can mend."""
+    """Return the error of a request that a client can correct."""
     return MCPError(INVALID_PARAMS, f"{error.code}: {error}")
 
 

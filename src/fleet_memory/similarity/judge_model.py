@@ -52,13 +52,13 @@ _ADVICE: Final = {
 
 
 class Message(BaseModel):
-    """The text of a choice; none when a model refuses, or calls a tool."""
+    """The text of a choice; None when the model refuses or calls a tool."""
 
     content: str | None = None
 
 
 class Choice(BaseModel):
-    """One of the answers to choose from; there is one unless more are asked for."""
+    """One of the completion's answers; we ask for one."""
 
     message: Message
 
@@ -77,7 +77,7 @@ class Completion(BaseModel):
 
 
 class StatedVerdict(BaseModel):
-    """The JSON that the model was asked for, and nothing more."""
+    """The JSON that the model is asked for, e.g. {"verdict": "same"}."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -109,9 +109,7 @@ class ChatModel:
 
 
 def question(model: str, first: Quotation, second: Quotation) -> dict[str, object]:
-    """Return the body of a question, with both lessons as JSON strings and cut to the characters
-    that may be sent.
-    """
+    """Return the body of a question, with both lessons cut to their limits and quoted as JSON."""
     lessons = {"first": _quoted(first), "second": _quoted(second)}
     return {
         "model": model,

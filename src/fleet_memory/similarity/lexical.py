@@ -1,6 +1,6 @@
-"""Lessons compared by their letters, which needs no model, also where a model does not load.
+"""Compares lessons by their letters, without a model, also where the model cannot load.
 
-A rewording in other words is not seen; spelling, inflection and shared terms are.
+It sees other spellings, inflections and shared terms, but no rewording in other words.
 """
 
 import logging

@@ -52,7 +52,7 @@ class Patience(NamedTuple):
 
 
 class EndpointAnswer(NamedTuple):
-    """The body of a success. One longer than the limit is cut there, and then it is no JSON."""
+    """The body of a success, cut at the limit (and then invalid JSON)."""
 
     content: bytes
 
@@ -90,8 +90,8 @@ class Endpoint:
         self._trusted: ssl.SSLContext | None = None
 
     def client(self) -> httpx2.AsyncClient:
-        """Return a client for a few questions, to be closed after them: only its certificates take
-        long to load.
+        """Return a client to close after a few questions; loading its certificates takes most of
+        its time.
         """
         if self._trusted is None:
             self._trusted = httpx2.create_ssl_context()

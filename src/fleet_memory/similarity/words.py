@@ -40,9 +40,8 @@ STOP_WORDS = frozenset(
 class WordIndex:
     """The stems of texts as numbers, looked up once for each text.
 
-    A text never changes, so that the index is never wrong. A question about a new text empties it
-    once its texts exceed `max_chars` and twice those of the question: a larger pool stays known,
-    too.
+    A text never changes, so the index needs no update. A question about a new text empties it once
+    its texts exceed `max_chars` and twice those of the question: a larger pool stays known, too.
     """
 
     def __init__(self, max_chars: int = MAX_INDEXED_CHARS) -> None:

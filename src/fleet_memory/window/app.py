@@ -63,7 +63,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Door(Protocol):
-    """Who comes in: each transport has its own."""
+    """Admits people to the window; each transport has its own door."""
 
     @property
     def has_sign_in(self) -> bool:
@@ -103,7 +103,7 @@ class LinkDoor:
 
 
 class Bearer(Protocol):
-    """Who showed a token that is good."""
+    """A person with a valid token."""
 
     program_id: str
     role: Role
@@ -228,7 +228,7 @@ class Window:
         return await self._door.caller(request.cookies.get(self._cookie, ""))
 
     async def _opened(self, given: str) -> Response:
-        """Let in who gives the right link or token, with a cookie for what follows."""
+        """Admit a person with the right link or token, and set the cookie."""
         if (secret := await self._door.admitted(given)) is None:
             return self._closed()
         answer = RedirectResponse(f"{self._root}/", 303)
@@ -298,7 +298,7 @@ class Window:
         )
 
     def _closed(self) -> Response:
-        """Return the page for one whom the door does not let in."""
+        """Return the page for a person whom the door refuses."""
         ways = {
             True: "Sign in with the token of an auditor or an admin.",
             False: "This window opens by its link, once. Run `fleet-memory window` again for "

@@ -23,11 +23,11 @@ READER: Final = Caller(role="auditor")  # bound to no program: it reads all, and
 
 
 class ChangedSinceError(InvalidArgumentError):
-    """What a person decides about is not as it was shown to them. Nothing was written."""
+    """The subject of a decision has changed since the person saw it. Nothing was written."""
 
 
 class _OnStore:
-    """A store on another one."""
+    """A store that passes every verb to another store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -99,15 +99,15 @@ class _Watching(_OnStore):
 
 
 def as_program(fleet: Fleet, program_id: str) -> Fleet:
-    """Return the fleet as an agent of a program calls it, on a store that keeps nothing: what it
-    is shown here is no showing.
+    """Return the fleet as a program's agent calls it, on a store that keeps nothing, so that
+    looking counts as no showing.
     """
     programs = Programs(_KeepingNothing(fleet.store), fleet.paths.fleet_id)
     return replace(fleet, programs=programs, caller=Caller(program_id))
 
 
 def watching(fleet: Fleet, seen: Seen) -> Fleet:
-    """Return the fleet on a store that refuses to change what is not as a person saw it."""
+    """Return the fleet on a store that refuses an act on a changed document."""
     store, fleet_id = _Watching(fleet.store, seen), fleet.paths.fleet_id
     return replace(
         fleet,

@@ -39,9 +39,7 @@ _T = TypeVar("_T")
 
 
 class CallerToken(AccessToken):
-    """A token that was checked: the program that it binds, its role, the toolsets that it allows
-    (None for all), and when it ends, as far as the fleet knows.
-    """
+    """A checked token: its program, role, allowed toolsets (None for all) and end."""
 
     token_id: str
     program_id: str
@@ -51,8 +49,8 @@ class CallerToken(AccessToken):
 
 
 def caller_of_token(process: Caller) -> Caller:
-    """Return the caller of the request that this task serves; that of the process where it was
-    asked for no token.
+    """Return the caller of the request that this task serves; the process's caller where no token
+    is needed.
     """
     token = get_access_token()
     if not isinstance(token, CallerToken):
@@ -82,10 +80,9 @@ class ShortCache(Generic[_T]):
         self._slots: dict[str, _Slot[_T | None]] = {}
 
     async def get(self, name: str, read: Callable[[], Awaitable[_T | None]]) -> _T | None:
-        """Return the value of a name, by `read` unless it is young enough. Raises as `read`, for
-        all who wait for it.
+        """Return the cached value of a name, or `read` it.
 
-        None, for an unknown name, is a value too.
+        An error of `read` reaches every waiting caller. None, for an unknown name, is cached too.
         """
         slot = self._slots.pop(name, None) or _Slot()
         self._slots[name] = slot
@@ -186,9 +183,7 @@ class FleetTokens(TokenVerifier):
         return self._caller(versioned.value, token)
 
     async def _note_use(self, tokens: Tokens, versioned: VersionedToken, today: date) -> None:
-        """Note the day of the last use, once a day, as far as the store takes it: no call fails for
-        it.
-        """
+        """Note the day of the last use, once a day; a failure of the store fails no call."""
         record = versioned.value
         if record.last_used_on == today or self._noted.get(record.token_id) == today:
             return
@@ -240,7 +235,7 @@ def auth_settings(settings: Settings, endpoint: str) -> AuthSettings:
     """Return how mcp guards the endpoint: with an issuer, clients find it by the metadata of the
     resource (RFC 9728).
 
-    Without one no resource is named: clients would look for an issuer that there is not.
+    Without one no resource is named: clients would look for an issuer that does not exist.
     """
     if settings.issuer is None:
         return AuthSettings(

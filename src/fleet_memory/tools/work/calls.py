@@ -76,7 +76,7 @@ _Session: TypeAlias = Annotated[_Id | None, Field(description="Agents' common jo
 
 
 class Need(Input):
-    """A record that must be there."""
+    """A record that a reader waits for."""
 
     kind: Annotated[Name, Field(description="Its kind")]
     program: Annotated[Name | None, Field(description="Who must have written it")] = None
