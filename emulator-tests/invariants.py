@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.pairs import versioned_pair
 from fleet_memory.repositories.records import ledger_line
-from fleet_memory.rules.entries import doubts, is_contributor, recorded_state
+from fleet_memory.rules.entries import doubts, recorded_state
 from fleet_memory.rules.pairs import questions, ruling
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.knowledge import Entry, EntryState, LedgerEvent, LedgerLine
@@ -76,7 +76,8 @@ def _members(documents: Documents) -> Iterator[str]:
                     yield f"{name} is in an entry that does not exist: {key}"
                     continue
                 read = documents.entries.get(entry.read_through or "", entry)
-                if not is_contributor(read, program.program_id, pattern.id):
+                lines = [(line.program_id, line.pattern_id) for line in read.provenance]
+                if (program.program_id, pattern.id) not in lines:
                     yield f"{name} and {entry.key} disagree whether it contributes"
 
 
