@@ -2,15 +2,22 @@
 
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
+from agents import served
+from mcp import StdioServerParameters
+
+from tests import forked
 
 KILLS = int(os.environ.get("KILLS", "5"))  # per test and engine; the nightly workflow asks for 50
 MAX_KILLS = 20 * KILLS  # for a test that goes on until it has seen both outcomes of a kill
-SERVE = (
-    Path(__file__).parent / "children" / "serve_and_tell.py"
-)  # a server that writes its process id into a file
+
+
+def serving(settings: Mapping[str, str], pid: Path) -> StdioServerParameters:
+    """Return the command of a server that writes its process id into a file."""
+    return served([*forked.words(), "serve"], {**settings, "PID_FILE": str(pid)})
 
 
 async def kill_after(pid: Path, seconds: float) -> None:

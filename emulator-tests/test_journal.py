@@ -5,7 +5,6 @@ leaves, and the bill.
 import operator
 import random
 import sqlite3
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -15,10 +14,10 @@ from typing import Any
 
 import anyio
 import pytest
-from agents import agent, local_agent, opened, served
+from agents import agent, local_agent, opened
 from billing import Bill, Billed
 from fleets import NOW, fleet_on, learn
-from kills import KILLS, SERVE, kill_after
+from kills import KILLS, kill_after, serving
 from mcp import Client, MCPError
 from pydantic import ValidationError
 
@@ -562,7 +561,7 @@ async def test_a_killed_writer_leaves_no_gap_and_no_half_distillate(
 
     async def write(number: int) -> None:
         pid = tmp_path / f"pid-{number}"
-        command = served([sys.executable, str(SERVE), str(pid)], settings)
+        command = serving(settings, pid)
         with suppress(MCPError, BaseExceptionGroup):
             async with Client(command) as one, anyio.create_task_group() as tasks:
                 for step in range(1_000):

@@ -5,7 +5,6 @@ whole or absent.
 import os
 import random
 import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from settling import settled
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.stores import Store
+from tests import forked
 from tests.bounds import HANG_S
 from tests.fleets import unshown
 
@@ -37,9 +37,8 @@ def killed_after(address: str, fleet_id: str, name: str, seconds: float | None) 
 
     None when it was killed before it ended.
     """
-    command = [sys.executable, str(CHILD), address, fleet_id, name]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:  # noqa: S603 - ours
+    command = forked.script(CHILD, address, fleet_id, name)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:  # noqa: S603 - ours
         assert child.stdout is not None
         assert child.stdout.readline() == b"open\n"
         began = time.perf_counter()
@@ -59,7 +58,7 @@ def require_readable(address: str, fleet_id: str) -> None:
         "FLEET_MEMORY_FLEET": fleet_id,
         "FLEET_MEMORY_EMBEDDER": "lexical",
     }
-    command = [sys.executable, "-m", "fleet_memory", "doctor", "store"]
+    command = [*forked.words(), "doctor", "store"]
     found = subprocess.run(  # noqa: S603
         command, env=os.environ | settings, capture_output=True, text=True, check=False
     )

@@ -5,7 +5,6 @@ again completes it.
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.server.composition import open_store
 from fleet_memory.settings import load
 from fleet_memory.stores import Store
+from tests import forked
 from tests.moving import export_to, known_to_agents
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kills]
@@ -54,9 +54,7 @@ def run(
     killed.
     """
     line = [
-        sys.executable,
-        "-m",
-        "fleet_memory",
+        *forked.words(),
         command,
         *more,
         "--store",
@@ -64,10 +62,7 @@ def run(
         "--fleet",
         fleet,
     ]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "FLEET_MEMORY_EMBEDDER": "lexical",
-    }
+    environment = os.environ | {"FLEET_MEMORY_EMBEDDER": "lexical"}
     with subprocess.Popen(  # noqa: S603 - ours
         line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
     ) as child:

@@ -4,15 +4,14 @@ promotions are whole.
 
 import itertools
 import random
-import sys
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
-from agents import Agent, agent, opened, served
-from kills import KILLS, SERVE, kill_after
+from agents import Agent, agent, opened
+from kills import KILLS, kill_after, serving
 from mcp import Client, MCPError
 from settling import settled
 
@@ -137,7 +136,7 @@ async def _session_until_killed(
     moment_s = random.uniform(0, 0.02)  # noqa: S311 - within the call that is under way, or the next
     try:
         async with (
-            Client(served([sys.executable, str(SERVE), str(pid)], settings)) as client,
+            Client(serving(settings, pid)) as client,
             anyio.create_task_group() as group,
         ):
             for count in itertools.count():

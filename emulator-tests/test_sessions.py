@@ -3,7 +3,6 @@ absent.
 """
 
 import random
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,9 +13,9 @@ from typing import Any
 
 import anyio
 import pytest
-from agents import Agent, agent, opened, served
+from agents import Agent, agent, opened
 from fleets import NOW, consolidate, fleet_on, learn
-from kills import KILLS, MAX_KILLS, SERVE, kill_after
+from kills import KILLS, MAX_KILLS, kill_after, serving
 from mcp import Client, MCPError
 from settling import settled
 
@@ -198,9 +197,7 @@ async def left_by_a_server(
         "FLEET_MEMORY_EMBEDDER": "lexical",
         "FLEET_MEMORY_TOOLSETS": "all",
     }
-    command = served(
-        [sys.executable, str(SERVE), str(pid)], {**settings, "FLEET_MEMORY_NOW": NOW.isoformat()}
-    )
+    command = serving({**settings, "FLEET_MEMORY_NOW": NOW.isoformat()}, pid)
     async with Client(command) as client, anyio.create_task_group() as group:
         await client.call_tool(
             "memory_health", {"programId": "iso"}

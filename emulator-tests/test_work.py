@@ -2,7 +2,6 @@
 
 import json
 import random
-import sys
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
@@ -13,10 +12,10 @@ from typing import Any
 
 import anyio
 import pytest
-from agents import Agent, agent, local_agent, opened, served
+from agents import Agent, agent, local_agent, opened
 from billing import Bill, Billed
 from fleets import NOW, fleet_on, learn
-from kills import KILLS, SERVE, kill_after
+from kills import KILLS, kill_after, serving
 from mcp import Client, MCPError
 from web_agents import UNLIMITED, tokens_of, web_agent
 
@@ -607,7 +606,7 @@ async def test_a_writer_that_is_killed_leaves_a_whole_record_or_none(
 
     async def write(number: int) -> None:
         pid = tmp_path / f"pid-{number}"
-        command = served([sys.executable, str(SERVE), str(pid)], settings)
+        command = serving(settings, pid)
         with suppress(MCPError, BaseExceptionGroup):
             async with Client(command) as one, anyio.create_task_group() as tasks:
                 for step in range(1_000):

@@ -11,6 +11,7 @@ import gc
 import marshal
 import os
 import pkgutil
+import runpy
 import select
 import shlex
 import signal
@@ -25,8 +26,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+SCRIPT: Final = "--script"
 ROOT: Final = Path(__file__).parents[1]
-NOT_IMPORTED: Final = ("__main__", "firestore", "grpc")  # grpc's threads do not outlive a fork
+FORK: Final = "This process .* is multi-threaded"  # threads of a library, which wait for no lock
 _SIZE: Final = 4  # bytes of a message's length
 _CLIENT: Final = """\
 import marshal, os, signal, socket, sys
@@ -56,12 +58,20 @@ def words() -> list[str]:
     client.write_text(_CLIENT.format(address=str(address)), encoding="utf-8")
     pipe = subprocess.PIPE
     server = subprocess.Popen(  # noqa: S603 ours
-        [sys.executable, "-m", "tests.forked", str(address)], cwd=ROOT, stdin=pipe, stdout=pipe
+        [sys.executable, "-W", f"ignore:{FORK}", "-m", "tests.forked", str(address)],
+        cwd=ROOT,
+        stdin=pipe,
+        stdout=pipe,
     )
     assert server.stdout is not None
     assert server.stdout.readline() == b"listens\n"
     atexit.register(_end, server, folder)
     return [sys.executable, "-I", "-S", str(client)]
+
+
+def script(file: Path, *arguments: str) -> list[str]:
+    """Return the words that run a file of Python, which finds the modules that the caller finds."""
+    return [*words(), SCRIPT, os.pathsep.join(sys.path), str(file), *arguments]
 
 
 def command(folder: Path) -> Path:
@@ -85,7 +95,7 @@ def serve(address: str) -> None:
     from fleet_memory.similarity import minilm
 
     for module in pkgutil.walk_packages(fleet_memory.__path__, "fleet_memory."):
-        if not any(name in module.name for name in NOT_IMPORTED):
+        if not module.name.endswith("__main__"):
             import_module(module.name)
     for toolset in installed_toolsets():
         _ = [*map(registered, toolset.tools), *map(prompt_of, toolset.prompts)]
@@ -154,7 +164,12 @@ def _command(
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
     sys.argv = [name, *words]
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    code = main(words or ["serve"])
+    code = 0
+    if words[:1] == [SCRIPT]:
+        sys.path, sys.argv = words[1].split(os.pathsep), words[2:]
+        runpy.run_path(words[2], run_name="__main__")
+    else:
+        code = main(words or ["serve"])
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
