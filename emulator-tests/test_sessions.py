@@ -177,7 +177,7 @@ async def parts_of(store: Store, round_: str, before: int) -> Counter[str]:
                 past.context_summary.handoff_notes == f"round {round_}" for past in history
             ),
             "words": await confirmations(store) - before,
-            "requests": sum(request.startswith("(session ") for request in program.request_ids),
+            "requests": sum(request.startswith("session/") for request in program.request_ids),
         }
     )
 

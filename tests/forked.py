@@ -42,7 +42,8 @@ with socket.socket(socket.AF_UNIX) as server:
     ended = server.recv(2)
 code = int.from_bytes(ended, signed=True)
 if code < 0:
-    signal.signal(-code, signal.SIG_DFL)
+    if -code != signal.SIGKILL:
+        signal.signal(-code, signal.SIG_DFL)
     os.kill(os.getpid(), -code)
 sys.exit(code if ended else 1)
 """
