@@ -48,7 +48,7 @@ from fleet_memory.rules.lifecycle.stamping import (
     result_of,
     with_request,
 )
-from fleet_memory.rules.lifecycle.state import added, distinct_questions, with_missing
+from fleet_memory.rules.lifecycle.state import StatePatch, added, distinct_questions, with_missing
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.fields import (
     HandoffText,
@@ -83,7 +83,7 @@ from fleet_memory.tools.state import (
     MAX_TITLE_CHARS,
     ContextSummary,
     gone_notes,
-    patch_of,
+    members_sent,
     updated,
 )
 
@@ -261,7 +261,7 @@ async def commit_session(
         words = work.each("reinforcements", work.reinforced, reports)
         stored = work.each("patterns", work.stored, lessons)
         if summary is not None:
-            work.accept(updated(work.program, patch_of(summary), now))
+            work.accept(updated(work.program, StatePatch(members_sent(summary)), now))
         noted = work.each("notes", work.noted, notes)
         asked = with_missing(work.program.missing, missing, now)
         with suppress(CapacityExceededError):  # the lessons come first
@@ -390,8 +390,7 @@ class _Work:
 def _with_notes(summary: ContextSummary | None, handoff: str | None) -> ContextSummary | None:
     if not handoff:
         return summary
-    sent = patch_of(summary).context_summary
-    return ContextSummary.model_validate({**sent, "handoffNotes": handoff})
+    return ContextSummary.model_validate({**members_sent(summary), "handoffNotes": handoff})
 
 
 def _as_sent(item: BaseModel) -> str:

@@ -219,9 +219,8 @@ async def update_program_state(
     """
     fleet.caller.require_write(program_id)
     now = fleet.now()
-    patch = patch_of(context_summary)._replace(
-        config=config or {}, baselines=baselines or {}, decay=_sent(decay_config)
-    )
+    summary, decay = members_sent(context_summary), members_sent(decay_config)
+    patch = StatePatch(summary, config or {}, baselines or {}, decay)
     stated = await fleet.programs.update(
         program_id, lambda program: updated(program, patch, now, expected_version), now
     )
@@ -250,12 +249,7 @@ def updated(
     return after
 
 
-def patch_of(context_summary: ContextSummary | None) -> StatePatch:
-    """Return the patch of a summary as it was sent."""
-    return StatePatch(context_summary=_sent(context_summary))
-
-
-def _sent(patch: Input | None) -> dict[str, JsonValue]:
+def members_sent(patch: Input | None) -> dict[str, JsonValue]:
     """Return the members that the client sent, nulls included."""
     return patch.model_dump(mode="json", by_alias=True, exclude_unset=True) if patch else {}
 

@@ -215,16 +215,13 @@ SECTIONS: Final = (
 
 
 def sections_with(toolsets: Sequence[Toolset]) -> list[BootSection]:
-    """Return the sections of a boot with those of toolsets, which have a sixteenth of the room
-    each.
+    """Return the sections of a boot with those of toolsets, each of which counts as a sixteenth of
+    the others.
     """
-    added = [
-        BootSection(f"toolsets.{each.name}", 1 / 16, each.boot.title, each.boot.line)
-        for each in toolsets
-        if each.boot
-    ]
-    scale = 1 - sum(section.share for section in added)
-    return [*(each._replace(share=each.share * scale) for each in SECTIONS), *added]
+    parts = [(f"toolsets.{each.name}", each.boot) for each in toolsets if each.boot]
+    added = [BootSection(path, 1 / 16, boot.title, boot.line) for path, boot in parts]
+    scale = 1 + sum(section.share for section in added)
+    return [each._replace(share=each.share / scale) for each in (*SECTIONS, *added)]
 
 
 def fitted_boot(

@@ -126,12 +126,9 @@ def better_known_domain(stored: Admission, known_domains: Mapping[str, int]) -> 
 
 def steering_note(lesson: Pattern) -> str | None:
     """Return why agents cannot make a lesson knowledge; None where they can."""
-    words = lesson_steering(lesson.pattern, lesson.evidence, lesson.domain)
-    return (
-        f"It gives its judge orders ({words}): only people can make it knowledge."
-        if words
-        else None
-    )
+    if words := lesson_steering(lesson.pattern, lesson.evidence, lesson.domain):
+        return f"It gives its judge orders ({words}): only people can make it knowledge."
+    return None
 
 
 def reinforce_answer(reported: Reported, now: datetime) -> ReinforceAnswer:
@@ -142,11 +139,10 @@ def reinforce_answer(reported: Reported, now: datetime) -> ReinforceAnswer:
     if lesson is not None:
         id_, confidence, faded = lesson.id, lesson.confidence, strength(lesson, now)
         times, last_reinforced = lesson.confirmations, lesson.last_reinforced
-    elif entry is not None:
+    else:  # then an entry
+        entry = reported.entries[0]
         id_, confidence, faded = entry.key, entry.value.confidence, entry.value.confidence
         times, last_reinforced = entry.confirmations, entry.last_confirmed
-    else:
-        raise ValueError("a word is about a lesson or an entry")
     standing = None  # of an entry that the fleet never published
     if entry is not None and entry.is_public:
         standing = EntryStanding(key=entry.key, status=entry_state(entry, now))
