@@ -172,6 +172,8 @@ REFUSED_OF_TOOLSETS = [
     ("hand_over", {**HANDED, "tags": [f"t{n}" for n in range(10_000)]}, "tags: "),
     ("hand_over", {**HANDED, "output": "x" * 200_001}, "Send the part that others need, or output"),
     ("hand_over", {**HANDED, "output": "\x1b[31m"}, "leave out colours, or send outputPath"),
+    ("hand_over", {**HANDED, "summary": ""}, "summary: must not be empty"),
+    ("hand_over", {**HANDED, "summary": " \n"}, "summary: must not be empty"),
     ("hand_over", {**HANDED, "outputPath": "b.log"}, "output: send the text itself, or both"),
     ("hand_over", {**HANDED, "dependsOn": ["gone"]}, "dependsOn: there is no record 'gone'. read_"),
     (

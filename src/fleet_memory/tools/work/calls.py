@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from fleet_memory.errors import (
     ForbiddenError,
@@ -61,6 +62,12 @@ MAX_BEFORE: Final = 3
 POLL_S: Final = 1.0  # seconds between looks at the board while a reader waits; 1 read each
 _T = TypeVar("_T")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "must not be empty")
+    return text
 
 
 _Id: TypeAlias = Annotated[Name, outlined_as()]
@@ -249,7 +256,10 @@ async def hand_over(
     program_id: _Self,
     work: Annotated[_WorkName, Field(description="As claimed")],
     summary: Annotated[
-        EvidenceText, Field(min_length=1, description="What you did"), outlined_as()
+        EvidenceText,
+        AfterValidator(_not_blank),
+        Field(description="What you did"),
+        outlined_as(),
     ],
     session: _Session = None,
     kind: _Kind = None,
