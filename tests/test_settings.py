@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from fleet_memory import stores
-from fleet_memory.errors import SettingsError
+from fleet_memory.errors import SettingsError, exit_of
 from fleet_memory.extensions import (
     OWN,
     StoreLocation,
@@ -157,7 +157,7 @@ def test_a_bad_value_is_one_line_that_names_its_source_and_the_allowed_values(
     assert said.startswith(f"{setting.flag if by == 'flag' else setting.variable}: ")
     assert said.endswith(f"Allowed: {setting.allowed}.")
     assert "\n" not in said
-    assert refusal.value.exit_code == 2
+    assert exit_of(refusal.value.code) == 2
 
 
 def test_a_long_value_is_not_repeated_at_length() -> None:

@@ -74,11 +74,6 @@ class FleetMemoryError(Exception):
         super().__init__(message)
         self.operator_detail = operator_detail
 
-    @property
-    def exit_code(self) -> int:
-        """The exit code of a command that fails by it."""
-        return exit_of(self.code)
-
 
 class InvalidArgumentError(FleetMemoryError):
     """An argument is wrong; the message names the field. Nothing was written."""
@@ -125,11 +120,8 @@ class KnowledgeNotFoundError(FleetMemoryError):
     code = "knowledge_not_found"
 
     def __init__(self, key: str, keys: Sequence[str] = ()) -> None:
-        known = close_or(
-            "Call recall_memory with scope 'shared' to list the entries (in a shell: fleet-memory "
-            "list entries).",
-            keys=keys,
-        )
+        call = "Call recall_memory with scope 'shared' to list them (or fleet-memory list entries)."
+        known = close_or(call, keys=keys)
         super().__init__(f"There is no knowledge entry {key!r}. {known}")
 
 

@@ -35,8 +35,9 @@ def part(kind: str, name: str) -> Any:  # noqa: ANN401 each kind has a type of i
 
 
 MAX_ECHO_CHARS: Final = 80  # characters of a bad value that an error repeats
-_PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]{2,62}")
-_DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,62}")
+_FIRESTORE = re.compile(
+    r"firestore://([a-z0-9][a-z0-9.:-]{2,62})(?:/(\(default\)|[a-z][a-z0-9-]{2,62}))?"
+)
 
 
 class StoreLocation(NamedTuple):
@@ -63,14 +64,12 @@ def location(text: str) -> StoreLocation:
     it.
     """
     scheme, separator, rest = text.partition("://")
-    if not separator:
-        return _file(text, text)
-    if scheme == "sqlite" and rest.startswith("/"):
-        # as everywhere: three slashes and a relative path, four and an absolute one
-        return _file(rest[1:], text)
-    if scheme == "firestore":
-        return _database(rest, text)
-    if scheme != "sqlite" and scheme in names("stores"):
+    # as everywhere: three slashes and a relative path, four and an absolute one
+    if not separator or (scheme == "sqlite" and rest.startswith("/")):
+        return _file(rest[1:] if separator else text, text)
+    if found := _FIRESTORE.fullmatch(text):
+        return StoreLocation("firestore", (found[1], found[2] or "(default)"))
+    if scheme not in OWN["stores"] and scheme in names("stores"):
         return StoreLocation(scheme, (text,))
     raise ValueError(f"{quoted(text)} is no store")
 
@@ -85,13 +84,6 @@ def _file(path: str, text: str) -> StoreLocation:
         if path.strip() and "\0" not in path and path != ":memory:":
             return file_location(Path(path).expanduser().absolute())
     raise ValueError(f"{quoted(text)} names no file")
-
-
-def _database(rest: str, text: str) -> StoreLocation:
-    project, separator, database = rest.partition("/")
-    if not _PROJECT.fullmatch(project) or (separator and not _DATABASE.fullmatch(database)):
-        raise ValueError(f"{quoted(text)} names no Firestore project and database")
-    return StoreLocation("firestore", (project, database or "(default)"))
 
 
 def quoted(text: str) -> str:

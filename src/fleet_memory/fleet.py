@@ -98,10 +98,6 @@ class Collection:
 class Writer(Protocol):
     """The writes of a run of maintenance: each renews its lease, and none is made on trial."""
 
-    @property
-    def is_dry_run(self) -> bool:
-        """Whether nothing is written."""
-
     async def try_commit(self, *writes: Write) -> bool:
         """Commit; return False when another wrote one of the documents first."""
 
@@ -277,16 +273,14 @@ class Fleet:
 
         Billed up to 100 reads.
         """
-        return (
-            await self.programs.suggestions(program_id) if self.caller.sees_other_programs else ()
-        )
+        is_shown = self.caller.sees_other_programs
+        return await self.programs.suggestions(program_id) if is_shown else ()
 
     @property
     def degraded_engine(self) -> str | None:
         """The engine that stands in for the configured one, for answers to name; None when nothing
         is wrong.
         """
-        if not self.embedder.degraded:
-            return None
         # an endpoint that fails has no engine to stand in for it
-        return "lexical" if self.embedder.name.startswith("lexical/") else "words"
+        stand_in = "lexical" if self.embedder.name.startswith("lexical/") else "words"
+        return stand_in if self.embedder.degraded else None

@@ -138,10 +138,8 @@ def is_worth_reading(prompt: str) -> bool:
     """Whether a prompt has enough words for any lesson to fit: neither "go on" nor a command of the
     client.
     """
-    return (
-        not prompt.lstrip().startswith(("/", "<"))
-        and len(stems_of(prompt) - KINDS_OF_WORK) >= MIN_WORDS
-    )
+    is_command = prompt.lstrip().startswith(("/", "<"))
+    return not is_command and len(stems_of(prompt) - KINDS_OF_WORK) >= MIN_WORDS
 
 
 def fitting_places(prompt: str, texts: Sequence[str]) -> list[int]:
@@ -209,9 +207,8 @@ def answer_call(
     lessons, read = content["lessons"], stems_of(_done(event))
     fit = fits(content["index"], len(lessons), read, is_call=True)
     fitting = (lessons[place] for place in best_places(fit, MIN_TOOL_FIT))
-    for lesson in chain(
-        _claims_on(event, index, content["program"], content.get("claims")), fitting
-    ):
+    claims = _claims_on(event, index, content["program"], content.get("claims"))
+    for lesson in chain(claims, fitting):
         if (agent and lesson["told"]) or not is_first_to_show(shown, agent, lesson["name"]):
             continue
         if lesson["told"]:
@@ -254,21 +251,19 @@ def _claims_on(
     roots = (each for each in edited.parents if each == folder or (each / ".git").exists())
     names = [it.as_posix().split("/") for it in (edited, *map(edited.relative_to, roots))]
     for claim in (json.loads(row) for (row,) in rows):
-        for path in claim.get("paths", ()):
-            if any(paths_overlap(path.split("/"), it, is_file=True) for it in names):
-                break
-        else:
-            continue
         times = (datetime.fromisoformat(claim[name]) for name in ("since", "until"))
         since, until = (each.timestamp() for each in times)
         session = session_file(index.parents[1], claim["session"], "json")
         is_here = session is not None and session.exists()
         is_own = not is_here and f"{claim['by']}/".startswith(f"{program}/")
-        if session != index and not is_own and now < until:
-            minutes = int(now - since) // 60
-            age, unit = (minutes, "minute") if minutes < 120 else (minutes // 60, "hour")
-            line = f"{claim['by']} holds {path}, {age} {unit}{'s' * (age != 1)} ago"
-            yield {"name": claim["claimId"], "line": line, "told": ""}
+        if session == index or is_own or now >= until:
+            continue
+        minutes = int(now - since) // 60
+        age, unit = (minutes, "minute") if minutes < 120 else (minutes // 60, "hour")
+        for held in claim.get("paths", ()):
+            if any(paths_overlap(held.split("/"), it, is_file=True) for it in names):
+                line = f"{claim['by']} holds {held}, {age} {unit}{'s' * (age != 1)} ago"
+                yield {"name": claim["claimId"], "line": line, "told": ""}
 
 
 def paths_overlap(one: Sequence[str], two: Sequence[str], *, is_file: bool = False) -> bool:

@@ -36,7 +36,7 @@ MAX_RATE: Final = 999_999  # calls; far more than one process answers in a minut
 _NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")
 _EMBEDDER = re.compile(r"minilm|lexical|openai:[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")  # ours
 _ADDRESS = re.compile(
-    r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?(/[a-z0-9._~-]+)*/?", re.IGNORECASE
+    r"(?i)https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?(/[a-z0-9._~-]+)*/?"
 )
 _RATE = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 
@@ -124,11 +124,6 @@ def http_parts(text: str) -> SplitResult:
     return urlsplit(text)
 
 
-def _address(text: str) -> str:
-    http_parts(text)
-    return text
-
-
 def issuer_address(text: str) -> str:
     """Return the address of an issuer or of its keys. Raises ValueError; plain http could be
     forged.
@@ -181,7 +176,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], object]]] = {  # by `kind`; each ra
     "folder": _folder,
     "toolsets": parsed_toolsets,
     "embedder": _embedder,
-    "address": _address,
+    "address": lambda text: http_parts(text).geturl(),
     "issuer": issuer_address,
     "text": str,
     "instant": _instant,

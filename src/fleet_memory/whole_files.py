@@ -7,9 +7,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
-
-_MAX_NAME_CHARS: Final = 100  # of the file's name in its draft's; systems allow 255 bytes in all
 
 
 @contextmanager
@@ -17,8 +14,7 @@ def draft_beside(file: Path, content: bytes, *, mode: int = 0o600) -> Iterator[P
     """Yield a new file next to `file` with this content, which is on the disk, to be moved or
     linked to it; afterwards the draft is gone. Raises OSError.
     """
-    prefix = f".{file.name[:_MAX_NAME_CHARS]}."
-    number, name = tempfile.mkstemp(dir=file.parent, prefix=prefix, suffix=".fleet-memory")
+    number, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".fleet-memory")
     draft = Path(name)
     try:
         with os.fdopen(number, "wb") as stream:

@@ -40,6 +40,7 @@ from fleet_memory.errors import (
     EXIT_INTERNAL,
     EXIT_USAGE,
     FleetMemoryError,
+    exit_of,
 )
 from fleet_memory.rules.text.keys import close_names
 from fleet_memory.settings import SETTINGS
@@ -163,13 +164,13 @@ def _exit_code(chosen: str, words: Sequence[str]) -> int:
     except OutputError as error:
         discard_output()
         complain(f"{error}; what was changed stays changed")
-        code = error.exit_code
+        code = exit_of(error.code)
     except FleetMemoryError as error:
         from fleet_memory.rules.text.credentials import without_credentials  # noqa: PLC0415 its rules take 7 ms
 
         said = " ".join(filter(None, (str(error), error.operator_detail)))
         complain(without_credentials(said))
-        code = error.exit_code
+        code = exit_of(error.code)
     except BrokenPipeError:  # the reader of our output has seen enough, e.g. `| head`
         discard_output()
         code = 0

@@ -24,7 +24,7 @@ from fleet_memory.clients.clients import (
     this_folder,
     this_installation,
 )
-from fleet_memory.clients.doctor import Finding, bad, client_findings, machine_findings
+from fleet_memory.clients.doctor import Finding, bad, client_findings, machine_findings, words_of
 from fleet_memory.clients.entries import (
     EVENTS,
     StartedServer,
@@ -49,6 +49,7 @@ from fleet_memory.clients.service import (
 from fleet_memory.errors import (
     EXIT_CONFLICT,
     EXIT_NO,
+    EXIT_UNAVAILABLE,
     EXIT_USAGE,
     InvalidArgumentError,
     StoreError,
@@ -167,8 +168,8 @@ def run_doctor(given: argparse.Namespace, settings: Settings) -> Output:
             is_well = health.verdict not in UNHEALTHY and NOBODY_PROPOSES not in reason
             listed.append(Finding("memory", is_well, f"{health.verdict}; {reason}"))
     except StoreError as error:
-        said = " ".join(filter(None, (str(error), error.operator_detail)))
-        return _diagnosis([*listed, bad("memory", said)], content)._replace(code=error.exit_code)
+        listed.append(bad("memory", words_of(error)))
+        return _diagnosis(listed, content)._replace(code=EXIT_UNAVAILABLE)
     return _diagnosis(listed, content)
 
 

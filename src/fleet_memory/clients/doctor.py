@@ -127,7 +127,7 @@ def _embedder(settings: Settings) -> Finding:
         embedder = open_embedder(settings)
         anyio.run(embedder.vectors, ["Does it load?"])
     except FleetMemoryError as error:
-        return bad("embedder", _words_of(error), "correct FLEET_MEMORY_EMBEDDER")
+        return bad("embedder", words_of(error), "correct FLEET_MEMORY_EMBEDDER")
     took = f"{embedder.name}, loaded in {time.perf_counter() - start:.1f} s"
     text = ": ".join(filter(None, (took, embedder.degraded)))  # which says what to do
     return Finding("embedder", is_ok=not is_wanting(embedder), text=text)
@@ -149,7 +149,7 @@ def _agent(settings: Settings, folder: Path) -> list[Finding]:
     try:
         cost = anyio.run(with_fleet, settings, boot_tokens)
     except FleetMemoryError as error:
-        return [bad("memory", _words_of(error), f"{NAME} doctor store")]
+        return [bad("memory", words_of(error), f"{NAME} doctor store")]
     return [good("agent", f"{program} in this folder; its boot costs {cost:,} tokens")]
 
 
@@ -235,7 +235,8 @@ def _hooks(folder: Path) -> Sequence[Finding]:
     return [good("hooks", f"{', '.join(EVENTS)}: each once")]
 
 
-def _words_of(error: FleetMemoryError) -> str:
+def words_of(error: FleetMemoryError) -> str:
+    """Return what an error says to an operator."""
     return " ".join(filter(None, (str(error), error.operator_detail)))
 
 
