@@ -113,11 +113,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         CORRUPT,
     ),
     "a document that is no JSON": (
-        lambda path: execute(path, "update fields set value = x'7b'"),
+        lambda path: execute(path, "update docs set body = x'7b'"),
         CORRUPT,
     ),
     "a document that is no UTF-8": (
-        lambda path: execute(path, "update fields set value = cast(x'ff' as text)"),
+        lambda path: execute(path, "update docs set body = cast(x'ff' as text)"),
         CORRUPT,
     ),
     "the shape of 0.2.0": (lambda path: execute(path, "pragma user_version = 2"), OTHER_SHAPE),
@@ -199,11 +199,12 @@ async def test_a_file_of_another_shape_is_left_as_it_is(path: Path, store: Sqlit
 @pytest.mark.parametrize(
     "damage",
     [
-        "update fields set value = x'7b' where name = 'asked'",
+        "update docs set body = x'7b' where id = 'bad'",
+        "update docs set body = x'ff' where id = 'bad'",
         "update fields set value = x'ff' where key = 'k1'",
         "update fields set name = 'other' where key = 'k1'",
-        "update fields set value = 'text' where name = 'map' and key is null",
-        "delete from fields where name = 'map' and key is null",
+        """update docs set body = '{"map":"text"}' where id = 'bad'""",
+        "update docs set body = '{}' where id = 'bad'",
     ],
 )
 async def test_a_damaged_document_is_named_and_the_others_go_on(

@@ -17,7 +17,7 @@ from fleet_memory.errors import StoreError
 Scalar: TypeAlias = str | int | float | bool
 Json: TypeAlias = Scalar | list["Json"] | dict[str, "Json"] | None
 
-SHAPE: Final = 6
+SHAPE: Final = 7
 """The name of the shape that documents have, and of their rows in a file. A store carries it, each
 change of shape renews it, and every verb refuses a store of another one.
 """

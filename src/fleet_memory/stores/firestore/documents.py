@@ -255,9 +255,7 @@ def _document(snapshot: FirestoreDocument) -> Document:
 
 
 def _names(writes: Sequence[Write]) -> str:
-    """Return the documents of a commit for a log line: Firestore does not name the one that it
-    refuses.
+    """Return the first documents of a commit for a log line: Firestore does not name the one that
+    it refuses.
     """
-    names = ["/".join(write.ref) for write in writes[:_MAX_NAMES]]
-    more = len(writes) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+    return ", ".join("/".join(write.ref) for write in writes[:_MAX_NAMES])

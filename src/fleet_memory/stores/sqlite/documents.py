@@ -1,8 +1,8 @@
 """Documents as rows of a memory file; each function runs in its caller's transaction.
 
-A field is a row and an entry of a map is a row, so that a commit writes about what it changes. A
-revision is a random number, so that none repeats, not even for a document created again, and no
-counter is written.
+A document is a row, and each entry of a map is one beside it, so that a commit writes about what it
+changes; fields that queries may ask for have rows in an index. A revision is a random number, so
+that none repeats, not even for a document created again, and no counter is written.
 """
 
 # ruff: noqa: S608 - statements are made of constants
@@ -11,7 +11,7 @@ import json
 import secrets
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from fleet_memory.errors import ConflictError, DocumentRejectedError
@@ -35,34 +35,32 @@ from fleet_memory.stores.sqlite.failures import CORRUPT
 _Column: TypeAlias = str | int | float | bytes
 """A value in its row: a text or a number as it is, any other as JSON."""
 _Place: TypeAlias = tuple[str, str | None]
-"""The name of a field and the key of an entry of its map, e.g. ("patterns", "k1"); ("dirty", None)
-is the field itself, an empty map where it has entries.
+"""The name of a map and the key of its entry, e.g. ("patterns", "k1"), or of another field, which
+queries ask for, e.g. ("dirty", None).
 """
+_Row: TypeAlias = tuple[*_Place, _Column]
 
-# What queries ask for of a field: a number, the start of a text, `true` and `false`. Source of 200:
-# `Query.where`; one character more, so that a cut text equals no searched one
-_VALUE: Final = (
-    "case typeof(value) when 'text' then substr(value, 1, 201)"
-    " when 'blob' then substr(value, 1, 5) else value end"
-)
+# of a text, in the rows for queries: one more than `Query.where` has, so that a cut text equals no
+# searched one
+_ASKED_CHARS: Final = 201
 TABLES: Final = (
+    # `body` is the document as JSON, without the entries of its maps
     "create table docs(number integer primary key, collection text not null, id text not null,"
-    " revision integer not null)",
+    " revision integer not null, body blob not null)",
     "create unique index by_id on docs(collection, id)",
     # by rowid, so that new rows lie together on the last page
     "create table fields(number integer primary key, document integer not null,"
     " name text not null, key text, value not null)",
-    "create index by_document on fields(document)",
-    f"create index by_value on fields(name, {_VALUE}, document) where key is null",
+    "create index by_document on fields(document, key)",
+    "create index by_value on fields(name, value, document) where key is null",
 )
-_DOCUMENTS: Final = "select docs.number, collection, id, revision from docs"
+_DOCUMENTS: Final = "select docs.number, collection, id, revision, body from docs"
 _FIELD: Final = "from fields where key is null and name = ?"
 _HAS: Final = f" and docs.number in (select document {_FIELD}"
 # of a value that many documents have: each document of the collection in turn is looked up, rather
 # than that all of these are sorted
 _EACH: Final = f" and exists (select 1 {_FIELD} and document = docs.number"
-_MANY: Final = 1_000  # documents; chosen
-_ARE_MANY: Final = f"select 1 {_FIELD} and {_VALUE} = ? limit 1 offset {_MANY}"
+_ARE_MANY: Final = f"select 1 {_FIELD} and value = ? limit 1 offset 1000"  # chosen
 
 
 def read(db: sqlite3.Connection, ref: Ref) -> Document | None:
@@ -78,7 +76,7 @@ def find(db: sqlite3.Connection, query: Query) -> list[Document]:
         found = _DOCUMENTS.replace("from docs", "from fields cross join docs") + matching
         direction = "desc" if query.order.startswith("-") else "asc"
         found += " and docs.number = document and key is null and name = ?"
-        found += f" order by {_VALUE} {direction}, id {direction} limit ?"
+        found += f" order by value {direction}, id {direction} limit ?"
         values.append(query.order.removeprefix("-"))
     else:
         if query.where and query.limit and db.execute(_ARE_MANY, values[1:3]).fetchone():
@@ -98,9 +96,9 @@ def total(db: sqlite3.Connection, query: Query, field: str | None) -> int:
         asked = f"select count(*) from docs{matching}"
     else:
         asked = (
-            f"select coalesce(sum({_VALUE}), 0) from fields cross join docs{matching}"
+            f"select coalesce(sum(value), 0) from fields cross join docs{matching}"
             " and docs.number = document and key is null and name = ?"
-            f" and typeof({_VALUE}) in ('integer', 'real')"
+            " and typeof(value) in ('integer', 'real')"
         )
         values.append(field)
     return int(db.execute(asked, values).fetchone()[0])
@@ -119,9 +117,9 @@ def apply(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
     for write in writes:
         name = "/".join(write.ref)
         known = db.execute(
-            "select number, revision from docs where collection = ? and id = ?", write.ref
+            "select number, revision, body from docs where collection = ? and id = ?", write.ref
         ).fetchone()
-        number, revision = known or (None, ABSENT)
+        number, revision, body = known or (None, ABSENT, b"{}")
         if write.expect not in (None, str(revision)):
             raise ConflictError(CONFLICT, operator_detail=name)
         if write.fields is None:
@@ -131,15 +129,18 @@ def apply(db: sqlite3.Connection, writes: Sequence[Write]) -> None:
         rows = "select name, key, value, number from fields where document = ?"
         before = {each[:2]: each[2:] for each in db.execute(rows, (number,))}
         try:
-            after = _changed({place: value for place, (value, _) in before.items()}, write.fields)
-            if document_bytes(_fields(write.ref, after)) > MAX_DOCUMENT_BYTES:
+            flat = _fields(write.ref, body, ())
+            after = _changed(flat, {at: old[0] for at, old in before.items()}, write.fields)
+            columns = secrets.randbits(63), _json(flat)
+            entries = ((*at, value) for at, value in after.items())
+            if document_bytes(_fields(write.ref, columns[1], entries)) > MAX_DOCUMENT_BYTES:
                 raise DocumentRejectedError(DOCUMENT_TOO_LARGE, operator_detail=name)
             if number is None:
-                created = "insert into docs(collection, id, revision) values(?, ?, ?)"
-                number = db.execute(created, (*write.ref, secrets.randbits(63))).lastrowid
+                created = "insert into docs(collection, id, revision, body) values(?, ?, ?, ?)"
+                number = db.execute(created, (*write.ref, *columns)).lastrowid
             else:
-                moved = "update docs set revision = ? where number = ?"
-                db.execute(moved, (secrets.randbits(63), number))
+                moved = "update docs set revision = ?, body = ? where number = ?"
+                db.execute(moved, (*columns, number))
             _put(db, number, before, after)
         except (ValueError, OverflowError) as unfit:
             raise DocumentRejectedError(UNFIT, operator_detail=f"{name}: {unfit}") from unfit
@@ -151,30 +152,25 @@ def _matching(query: Query) -> tuple[str, list[_Column]]:
         return " where collection = ?", [query.collection]
     values: list[_Column] = [query.collection]
     for name, value in query.where.items():
-        start = value.partition("\0")[0] if isinstance(value, str) else value  # as `substr` ends
-        values += [name, _column(start), _column(value)]
+        values += [name, _column(value)]
     # +: not by the index of the collection, which has more documents than the values have
-    equal = f"{_HAS} and {_VALUE} = ? and value = ?)"
+    equal = f"{_HAS} and value = ?)"
     return f" where +collection = ?{equal * len(query.where)}", values
 
 
 def _documents(db: sqlite3.Connection, found: str, values: Sequence[_Column]) -> Iterator[Document]:
-    for number, collection, id_, revision in db.execute(found, values).fetchall():
-        # in the order of their numbers: the field of a map comes before its entries
-        rows = db.execute("select name, key, value from fields where document = ?", (number,))
+    entries = "select name, key, value from fields where document = ? and key is not null"
+    for number, collection, id_, revision, body in db.execute(found, values).fetchall():
         ref = Ref(collection, id_)
-        fields = _fields(ref, {(name, key): value for name, key, value in rows})
-        yield Document(ref, fields, str(revision))
+        yield Document(ref, _fields(ref, body, db.execute(entries, (number,))), str(revision))
 
 
-def _fields(ref: Ref, rows: Mapping[_Place, _Column]) -> dict[str, Json]:
-    fields: dict[str, Json] = {}
+def _fields(ref: Ref, body: bytes, rows: Iterable[_Row]) -> dict[str, Json]:
     try:
-        for (name, key), column in rows.items():
-            value = json.loads(column) if isinstance(column, bytes) else column
-            if key is None:
-                fields[name] = value
-            else:
+        fields: dict[str, Json] = json.loads(body)
+        for name, key, column in rows:
+            if key is not None:
+                value = json.loads(column) if isinstance(column, bytes) else column
                 cast("dict[str, Json]", fields[name])[key] = value
     except (ValueError, LookupError, TypeError) as broken:
         detail = f"{'/'.join(ref)}: {broken}"
@@ -182,24 +178,30 @@ def _fields(ref: Ref, rows: Mapping[_Place, _Column]) -> dict[str, Json]:
     return fields
 
 
-def _changed(rows: dict[_Place, _Column], changes: Mapping[str, Json]) -> dict[_Place, _Column]:
-    """Return the rows after the changes of a `Write`. Raises ValueError for unfit values."""
+def _changed(
+    flat: dict[str, Json], rows: dict[_Place, _Column], changes: Mapping[str, Json]
+) -> dict[_Place, _Column]:
+    """Change the fields of a document's own row, and return the rows beside it. Raises ValueError
+    for unfit values.
+    """
     for path, value in changes.items():
         name, is_entry, key = path.partition(".")
-        if is_entry:
-            if value is None:
-                rows.pop((name, key), None)
-            else:
-                if rows.get((name, None)) != b"{}":
-                    rows[name, None] = b"{}"
-                rows[name, key] = _column(value)
+        if is_entry and value is None:
+            rows.pop((name, key), None)
             continue
-        rows = {place: column for place, column in rows.items() if place[0] != name}
-        if isinstance(value, dict):
-            rows[name, None] = b"{}"
-            rows |= {(name, key): _column(each) for key, each in value.items()}
+        if not (is_entry and isinstance(flat.get(name), dict)):
+            rows = {place: column for place, column in rows.items() if place[0] != name}
+            flat.pop(name, None)
+        if is_entry or isinstance(value, dict):
+            flat[name] = {}
+            entries = value if isinstance(value, dict) and not is_entry else {key: value}
+            rows |= {(name, each): _column(entry) for each, entry in entries.items()}
         elif value is not None:
-            rows[name, None] = _column(value)
+            flat[name] = value
+            if not isinstance(value, list):
+                rows[name, None] = _column(
+                    value[:_ASKED_CHARS] if isinstance(value, str) else value
+                )
     return rows
 
 
@@ -222,15 +224,16 @@ def _put(
 
 
 def _column(value: Json) -> _Column:
-    """Return a value as its row has it. Raises ValueError for NaN, infinity and, within a list or
-    an object, integers over 64 bits; SQLite refuses others.
-    """
-    if isinstance(value, str):
+    text = _json(value)
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
         return value
+    return text
+
+
+def _json(value: Json) -> bytes:
+    """Return a value as JSON. Raises ValueError for NaN, infinity and integers over 64 bits."""
     _require_fit(value)
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
     return text.encode()
 
 
