@@ -131,7 +131,7 @@ def at(value: object, path: str) -> object:
 
 
 def items(value: object, path: str) -> list[tuple[str, object]]:
-    """Return what is at a path: the keys and values of an object, or positions and elements."""
+    """Return the items at a path: keys and values of an object, or positions and elements."""
     inner = at(value, path)
     if isinstance(inner, list):
         return [(str(position), item) for position, item in enumerate(inner)]

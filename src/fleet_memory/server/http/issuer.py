@@ -63,7 +63,7 @@ class IssuerTokens(TokenVerifier):
         self._limiter = anyio.CapacityLimiter(MAX_CHECKS)
 
     async def verify_token(self, token: str) -> CallerToken | None:
-        """Return the caller that a token's claims name, None for a token that is not admitted.
+        """Return the caller that a token's claims name, None if it is refused.
 
         Raises IssuerUnavailableError.
         """

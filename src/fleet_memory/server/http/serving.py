@@ -57,9 +57,8 @@ async def serve_http(
     """Serve until SIGINT or SIGTERM, finish the calls under way, and return the exit code: 0 if
     none was cut.
 
-    Without `tokens` every program of this machine may call. Raises SettingsError for an address
-    that cannot be bound, and where callers need tokens and there are none; the store's errors where
-    it does not answer.
+    Without `tokens` every program of this machine may call. Raises SettingsError if the address
+    cannot be bound or a needed token is missing, and the store's errors.
     """
     allowed_hosts = [allowed_host(name) for name in allowed_hosts]
     if not tokens and (

@@ -1,3 +1,1 @@
-"""What an operator sees of a server: its log, its metrics, its traces. None of them has a text of a
-call.
-"""
+"""What an operator sees of a server: log and metrics, without any text of a call."""

@@ -96,7 +96,7 @@ class JournalState(Value):
 
 
 class AppendAnswer(JournalState):
-    """Where events went."""
+    """The seqs of the appended events."""
 
     first_seq: int
     last_seq: int
@@ -282,7 +282,7 @@ async def look_back(
 
 
 class _Look(NamedTuple):
-    """One look at a journal, whose answer has so many tokens at most."""
+    """One look at a journal within a budget of tokens."""
 
     journals: Journals
     journal: Journal
@@ -302,7 +302,7 @@ class _Look(NamedTuple):
     def fitting(
         self, wires: Sequence[JsonObject], frame: LookBackAnswer
     ) -> tuple[tuple[JsonObject, ...], LookBackAnswer]:
-        """Return as much of a list as fits, the first first, and the answer that says how much."""
+        """Return the longest beginning of a list that fits, and the answer with its numbers."""
         room = self.room(frame)
         fit = sum(used <= room for used in accumulate(size(wire) + 1 for wire in wires))
         is_cut = frame.truncated or fit < len(wires)
@@ -322,7 +322,7 @@ class _Look(NamedTuple):
         return self.items(items, frame if items and "omitted" in items[0].wire else self.frame)
 
     async def due(self) -> LookBackAnswer:
-        """Return the segment to distil; none while nothing is due."""
+        """Return the segment to distil, if one is due."""
         rule = partial(segment, max_tokens=self.budget // 2)
         run = await self.journals.resolved(self.journal, rule) if self.frame.due else None
         if run is None:

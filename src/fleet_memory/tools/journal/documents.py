@@ -62,7 +62,7 @@ class Journals(NamedTuple):
         return {it.id: it for it in read}
 
     async def resolved(self, journal: Journal, decide: Callable[[Past], _T]) -> _T:
-        """Return what a rule decides, with all that it needs read first. Billed 1 read for each
+        """Return a rule's decision, reading the documents that it asks for. Billed 1 read for each
         document. Raises DocumentRejectedError when one of them is missing.
         """
         past = Past(journal)
@@ -130,7 +130,7 @@ def _texts_after(fields: DocumentFields, erasure: Erasure) -> DocumentFields:
 
 
 def longer(here: DocumentFields, there: DocumentFields) -> DocumentFields:
-    """Return the head or page that went on longer, of two of one journal; else the one here."""
+    """Return the longer head or page of two copies of one journal; else this store's."""
     is_one = here.get("id") == there.get("id")
     return max(here, there, key=_length) if is_one else here
 

@@ -155,7 +155,7 @@ class Journal(Value):
 
     @property
     def cover_tokens(self) -> int:
-        """The tokens of the cover: roots, and events that none covers."""
+        """The tokens of the cover: roots and uncovered events."""
         return self.raw_tokens - sum(root.raw - root.tokens for root in self.roots)
 
     @property
@@ -173,7 +173,7 @@ class Journal(Value):
         return bisect_right(self.pages, seq, key=lambda page: page.start) - 1
 
     def root_over(self, seq: int) -> Root | None:
-        """Return the root that covers an event, None where none does."""
+        """Return the root that covers an event, or None."""
         return next((root for root in self.roots if seq in root.range.seqs), None)
 
 
@@ -187,14 +187,14 @@ class UnreadError(Exception):
 
 
 class Past(NamedTuple):
-    """What was read of a journal; each method raises UnreadError where it is too little."""
+    """The documents read of a journal; each method raises UnreadError if it needs more."""
 
     journal: Journal
     events: Mapping[int, Event] = MappingProxyType({})
     distillates: Mapping[str, Distillate] = MappingProxyType({})
 
     def within(self, *ranges: Range) -> list[Event]:
-        """Return the events of some ranges."""
+        """Return the events in these ranges."""
         seqs = [seq for each in ranges for seq in each.seqs]
         if unread := {self.journal.page_of(seq) for seq in seqs if seq not in self.events}:
             raise UnreadError(sorted(unread), ())
@@ -264,7 +264,7 @@ class Item(NamedTuple):
 
 
 def event_item(event: Event, max_tokens: int = SHOWN_TOKENS) -> Item:
-    """Return an event as answers show it: its beginning where it has more tokens."""
+    """Return an event as answers show it, cut if it has more tokens."""
     wire = event.wire()
     if event.tokens > max_tokens:
         wire["content"] = event.content.encode()[: max_tokens * 4].decode("utf-8", "ignore")
@@ -452,7 +452,7 @@ def first_whole(past: Past, seq: int, step: Literal[1, -1]) -> int:
 
 
 def max_tokens_for(source: int) -> int:
-    """Return the most tokens of a distillate of so many."""
+    """Return the most tokens of a distillate for a range of this many tokens."""
     return max(FREE_TOKENS, source // 2)
 
 

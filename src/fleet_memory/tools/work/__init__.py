@@ -43,7 +43,7 @@ HANDED_WITHIN: Final = timedelta(days=14)  # chosen: what nobody took up by then
 
 
 class WorkPolicy(Value):
-    """What people set of work, as `work.NAME`."""
+    """The policy fields of work, e.g. `work.keepDays`."""
 
     keep_days: Annotated[
         int,
@@ -72,7 +72,7 @@ def _boot_line(item: JsonObject) -> str:
 
 
 class WorkHealth(Value):
-    """What a program holds, and the records that it wrote and that are not archived."""
+    """The claims that a program holds, and its records outside the archive."""
 
     holds: int
     records: int

@@ -107,7 +107,7 @@ class ClaimAnswer(Value):
 
 
 class HandOverAnswer(Value):
-    """A record that is there; `late`: another had taken the work over."""
+    """The stored record; `late`: another program had taken the work over."""
 
     record_id: str
     sha256: str | None = None
@@ -119,7 +119,7 @@ class HandOverAnswer(Value):
 
 
 class DecisionAnswer(Value):
-    """A decision, whose it was, and the record that says it."""
+    """A decision, its author and its record."""
 
     record_id: str
     by: str
@@ -127,7 +127,7 @@ class DecisionAnswer(Value):
 
 
 class MissingAnswer(Value):
-    """A record that is not there yet, and who has claimed work of its kind."""
+    """A missing record, and who has claimed work of its kind."""
 
     kind: str
     program: str | None = None

@@ -55,7 +55,7 @@ class WorkStore:
 
     @property
     def board_ref(self) -> Ref:
-        """Where the board is."""
+        """The reference of the board."""
         return self.ref(BOARD, "board")
 
     async def board(self) -> StoredBoard:
@@ -76,8 +76,8 @@ class WorkStore:
         return [Record.from_fields(it.fields) for it in await self.fleet.store.find(query)]
 
     async def records(self, ids: Sequence[str]) -> dict[str, StoredRecord]:
-        """Return records by their ids, archived ones too. Billed 1 read each, and 1 more for one
-        that is archived or unknown.
+        """Return records by their ids, archived ones too. Billed 1 read each, 2 if archived or
+        unknown.
         """
         found = dict[str, StoredRecord]()
         for collection in (RECORDS, ARCHIVE):
@@ -94,14 +94,14 @@ class WorkStore:
         return found
 
     async def output(self, record: Record) -> str | None:
-        """Return a record's output, None where it has none here. Billed 1 read."""
+        """Return a record's stored output, else None. Billed 1 read."""
         if record.bytes is None:
             return None
         (document,) = await self.fleet.store.get(self.ref(OUTPUTS, record.record_id))
         return str(document.fields["text"]) if document else None
 
     def board_writes(self, stored: StoredBoard, after: Board) -> list[Write]:
-        """Return the write that makes the board as it is after a call; none where it is so."""
+        """Return the write of the board after a call; none if it did not change."""
         before, was = stored.board, stored.board.claims
         fields: dict[str, Json] = {"newest": after.newest} if after.newest != before.newest else {}
         if stored.revision == ABSENT:
@@ -142,7 +142,7 @@ class WorkStore:
 
 
 def stored_fields(value: Value) -> dict[str, Json]:
-    """Return a value as it is stored: with a `programId` beside each `by`, for a purge to find."""
+    """Return a value's stored fields, with a `programId` beside each `by`, which a purge finds."""
     return _with_programs(value.wire())
 
 
@@ -159,8 +159,8 @@ def _with_programs(value: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def board_with_room(board: Board, now: datetime) -> Board:
-    """Return the board without the longest expired claims, as far as one document has no room for
-    them. Raises CapacityExceededError when the live ones are too many.
+    """Drop the longest expired claims until the board fits one document. Raises
+    CapacityExceededError when the live ones do not fit.
     """
     claims = dict(board.claims)
     expired = sorted((it.until, key) for key, it in claims.items() if it.until <= now)

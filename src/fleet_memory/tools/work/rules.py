@@ -60,7 +60,7 @@ class Holding(Value):
     session: str | None = None
 
     def is_of(self, holder: Holder) -> bool:
-        """Whether the holder has it."""
+        """Whether this claim is the holder's."""
         if holder.claim_id:
             return self.claim_id == holder.claim_id
         return bool(holder.session) and (self.by, self.session) == holder[:2]
@@ -149,12 +149,12 @@ class Record(Value):
 
     @property
     def is_done(self) -> bool:
-        """Whether others need not do it again."""
+        """Whether the work is done: others need not repeat it."""
         return self.state == "done" and not self.flags and not self.withdrawn
 
     @property
     def shown(self) -> "Record":
-        """The record as it is read, without its decisions, which stand beside it."""
+        """The record as `read_work` shows it; its decisions stand beside it."""
         return replace(
             self,
             work_hash=None,
@@ -167,7 +167,7 @@ class Record(Value):
 
     @property
     def outline(self) -> "Record":
-        """Who did it, when, and how it ended."""
+        """The author, time and end of the work."""
         wire = self.shown.wire()
         names = ("recordId", "work", "by", "session", "state", "at", "flags")
         return Record.from_fields({name: wire[name] for name in names if name in wire})
@@ -209,8 +209,8 @@ def work_of_input(kind: str, sent: JsonValue) -> str:
 
 
 def canonical(value: JsonValue) -> str:
-    """Return a JSON text that equal values share: RFC 8785 but for how a number is spelt, which
-    only equality depends on here. Source: docs/dependencies.md.
+    """Return a JSON text that equal values share, e.g. of 1 and 1.0: keys sorted as in RFC 8785.
+    Only equality depends on it, so a library for its spelling of numbers would change no answer.
     """
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -254,7 +254,9 @@ def plain_path(path: str) -> str:
 
 
 def common_paths(mine: Sequence[str], theirs: Sequence[str]) -> tuple[str, ...]:
-    """Return which of `theirs` overlap `mine`: by prefix or glob, e.g. "src/**/a.py" and "src"."""
+    """Return the paths of `theirs` that overlap `mine`: by prefix or glob, e.g. "src/**/a.py" and
+    "src".
+    """
     parts = [path.split("/") for path in mine]
     return tuple(
         path for path in theirs if any(paths_overlap(path.split("/"), own) for own in parts)
@@ -336,7 +338,7 @@ def _text(record: Record) -> str:
 
 
 def united_board(here: DocumentFields, there: DocumentFields) -> DocumentFields:
-    """Return the claims of both; of two on one work that of here."""
+    """Return the claims of both boards; of two on one work, that of the first board."""
     newest = min(filter(None, (here.get("newest"), there.get("newest"))), default="")
     return {
         **here,
