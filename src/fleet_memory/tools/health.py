@@ -53,9 +53,6 @@ UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})  # verd
 MAX_PROGRAMS_LOOKED_AT: Final = (
     64  # programs that one call reads, each billed; Source: docs/firestore.md, chosen
 )
-MAX_MISSING_SHOWN: Final = (
-    5  # questions that memory could not answer; chosen: somebody can answer so many
-)
 
 
 class FadingPattern(Value):
@@ -188,24 +185,22 @@ async def fleet_health(
     rows = (snapshot := await fleet.knowledge.snapshots.read()).rows
     judging = await fleet_judging(fleet, programs)
     fresh = await fleet_freshness(fleet, snapshot)
-    seen, ill = total_signs(looks), unwell(looks)
-    missing, relearnt = commonest_questions(looks), relearnt_entries(rows)
-    contested = contested_entries(rows, now)
+    seen = total_signs(looks)
+    lists: dict[str, Sequence[Value]] = {
+        "missing": commonest_questions(looks),
+        "contested": contested_entries(rows, now),
+        "relearnt": relearnt_entries(rows),
+        "unwell": unwell(looks),
+    }
     entries = Counter[str](row_state(row, now) for row in rows)
     del entries["candidate"]
     frame = FleetHealthAnswer(
         similarity_engine=fleet.degraded_engine,
         verdict=verdict(seen),
         advice=fleet_advice(
-            {
-                **judging,
-                "missing": len(missing),
-                "contested": len(contested),
-                "relearnt": len(relearnt),
-                "unwell": len(ill),
-                "verify": entries["verify"],
-                "pending": fresh.pending if fresh.is_stale else 0,
-            }
+            {name: len(items) for name, items in lists.items()}
+            | judging
+            | {"verify": entries["verify"], "pending": fresh.pending if fresh.is_stale else 0}
         ),
         judging=judging,
         programs=programs,
@@ -213,13 +208,5 @@ async def fleet_health(
         knowledge=entries,
         freshness=fresh,
     )
-    lists: dict[str, Sequence[Value]] = {
-        "missing": missing[:MAX_MISSING_SHOWN],
-        "contested": contested,
-        "relearnt": relearnt,
-        "unwell": ill,
-    }
-    beyond = Counter(
-        programs=programs - len(looks), missing=max(0, len(missing) - MAX_MISSING_SHOWN)
-    )
+    beyond = {"programs": programs - len(looks)}
     return fitted(frame, lists, max_tokens, beyond=beyond, most=MAX_OF_A_KIND)

@@ -177,6 +177,8 @@ async def others_told(
     if question is None or not fleet.caller.may_write(reader.program_id):
         return []
     others, now = await read_others(fleet), fleet.now()
+    if not others.lessons:
+        return []
     words, best = others.words, ranked(others.lessons, strengths(others.lessons, now), question)
     if others.is_behind:
         still = await still_told(fleet, [match.lesson for match in best[:MAX_CHANGED_READ]])
@@ -258,7 +260,7 @@ async def recall_memory(
     """
     await allow_read(fleet, program_id, "recall_memory")
     now, asked = fleet.now(), query is not None
-    snapshot: Snapshot | None = None
+    snapshot = Snapshot()
     if scope == "own":
         (reader,) = await fleet.programs.read_versioned(program_id)
     else:
@@ -271,7 +273,7 @@ async def recall_memory(
     question = await embed_question(fleet, query)
 
     own: Collection[Pattern] = () if scope == "shared" else program.patterns.values()
-    rows = snapshot.readable if snapshot else ()
+    rows = snapshot.readable
     filters = RecallFilters(domain, project_id, tags, min_confidence)
     lessons = admitted = filters.admitted(own)
     if not asked:
@@ -284,9 +286,8 @@ async def recall_memory(
     trusted = np.concatenate((strengths(lessons, now), [row.confidence for row in entries]))
     best = with_entries(ranked(pool, trusted, question), entries_saying(lessons, entries))
 
-    keys = snapshot.keys if snapshot else ()
     shown = [match.lesson for match in best[:limit] if isinstance(match.lesson, KnowledgeRow)]
-    mine = own_keys(program, shown)
+    keys, mine = snapshot.keys, own_keys(program, shown)
 
     def hit(match: Match[Pattern | KnowledgeRow]) -> PatternAnswer | KnowledgeAnswer:
         lesson, scored = match.lesson, match if asked or explain else None
@@ -297,7 +298,7 @@ async def recall_memory(
 
     hits = [*map(hit, best[:limit])]
     told = list[OthersTold]()
-    if scope == "all" and snapshot is not None:
+    if scope == "all":
         told = await others_told(fleet, program, question, filters, snapshot, MAX_OTHERS)
 
     known: list[Pattern | KnowledgeRow] = [*own, *rows]
@@ -314,7 +315,7 @@ async def recall_memory(
     every = [*hits, *(each.answer for each in told)]
     fitting = every[: count_fitting(frame.wire(), (hit.wire() for hit in every), max_tokens)]
     is_shown = any(isinstance(hit, KnowledgeAnswer) for hit in fitting)
-    at = snapshot.version_at if snapshot and is_shown else None
+    at = snapshot.version_at if is_shown else None
     texts = {each.lesson.words: now for each in told[: max(0, len(fitting) - len(hits))]}
     await note_reading(fleet, program_id, at, texts, reader)
     return replace(
