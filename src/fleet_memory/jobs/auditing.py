@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from fleet_memory.errors import FleetMemoryError
 from fleet_memory.fleet import Fleet
 from fleet_memory.repositories.programs import VersionedProgram
 from fleet_memory.rules.asking import with_shown
@@ -13,7 +12,6 @@ from fleet_memory.rules.entries import EntryChange
 from fleet_memory.rules.lifecycle.stamping import ProgramChange, with_read
 from fleet_memory.rules.pairs import PERSON
 from fleet_memory.schemas.knowledge import LedgerEvent, LedgerLine
-from fleet_memory.schemas.pairs import PairState, Verdict
 from fleet_memory.schemas.programs import Program
 
 _logger = logging.getLogger(__name__)
@@ -45,23 +43,6 @@ async def note_reading(
         await fleet.programs.update(program_id, change, now, read)
 
 
-def log_session(program_id: str, sent: Mapping[str, int], failed: int) -> None:
-    """Log a session that was committed, e.g. "session: wren sent lessons 2, notes 0; failed 0"."""
-    _logger.info("session: %s sent %s; failed %d", program_id, _counts(sent), failed)
-
-
-def log_verdict(by: str, pair_id: str, verdict: Verdict, state: PairState) -> None:
-    """Log a verdict that counts, e.g. "verdict: wren called 3f1c9a2b same; the pair is open"."""
-    _logger.info("verdict: %s called %s %s; the pair is %s", by, pair_id, verdict, state)
-
-
-def log_refused_verdict(by: str, pair_id: str, error: FleetMemoryError) -> None:
-    """Log a verdict that does not count; the refusal may repeat words of its sender, its code does
-    not.
-    """
-    _logger.info("verdict: %s about %s refused: %s", by, pair_id, error.code)
-
-
 def log_change(by: str, change: EntryChange) -> None:
     """Log that readers see an entry otherwise now, e.g. "knowledge: entry promoted by wren; votes
     2"; its key is made of its words.
@@ -80,11 +61,8 @@ def log_change(by: str, change: EntryChange) -> None:
 
 def log_maintenance(figures: Mapping[str, int]) -> None:
     """Log the counts of a run of maintenance, e.g. "maintenance: promoted 0, opened 3"."""
-    _logger.info("maintenance: %s", _counts(figures))
-
-
-def _counts(figures: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in figures.items())
+    counts = ", ".join(f"{name} {count}" for name, count in figures.items())
+    _logger.info("maintenance: %s", counts)
 
 
 def decision(fleet: Fleet, event: LedgerEvent, key: str, why: str = "") -> LedgerLine:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
-from fleet_memory.jobs.auditing import log_change, log_refused_verdict, log_verdict
+from fleet_memory.jobs.auditing import log_change
 from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.repositories.pairs import VersionedPair
 from fleet_memory.repositories.programs import VersionedProgram
-from fleet_memory.repositories.retrying import retry_conflicts
+from fleet_memory.repositories.retrying import commit_settled, retry_conflicts
 from fleet_memory.rules.asking import (
     PEOPLE_JUDGE,
     no_pair,
@@ -133,18 +133,10 @@ async def judge(
     """
     policy = await fleet.policies.read(fleet.now())
     outcomes = [await _judge(fleet, judge_, verdict, policy) for verdict in verdicts]
-    for verdict, outcome in zip(verdicts, outcomes, strict=True):
-        _log(judge_.program_id or PERSON, verdict, outcome)
+    for outcome in outcomes:
+        if isinstance(outcome, Judged) and outcome.change is not None:
+            log_change(judge_.program_id or PERSON, outcome.change)
     return outcomes
-
-
-def _log(by: str, verdict: NewVerdict, outcome: Judged | Refused) -> None:
-    if isinstance(outcome, Refused):
-        log_refused_verdict(by, outcome.pair_id, outcome.error)
-        return
-    log_verdict(by, outcome.pair_id, verdict.verdict, outcome.state)
-    if outcome.change is not None:
-        log_change(by, outcome.change)
 
 
 async def _judge(
@@ -243,7 +235,7 @@ async def _commit(
     documents = replace(decision.documents, programs=programs)
     drafts = drafts.left_as(documents, _why(pair))
     writes = drafts.writes(fleet, judge_.program_id or PERSON, judge_.token)
-    await fleet.programs.commit([], [fleet.pairs.write(versioned, pair), *writes])
+    await commit_settled(fleet.store, fleet.pairs.write(versioned, pair), *writes)
     entry = drafts.documents.entries.get(decision.key or "")
     return Judged(
         pair.pair_id,

@@ -1,6 +1,5 @@
 """Storing and forgetting a lesson: its program, and the entries that it is in, in one commit."""
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,8 +25,6 @@ from fleet_memory.schemas.knowledge import Entry, LedgerLine, Word
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern, context_text, search_mark
 from fleet_memory.schemas.programs import Archived, Program
 from fleet_memory.similarity import Embedder
-
-_logger = logging.getLogger(__name__)
 
 CORRECTED = "its author corrected the lesson"
 FORGOTTEN = "its program forgot the lesson"
@@ -65,15 +62,7 @@ async def store_lesson(
         drafts = await read_drafts(fleet, _keys(program, admission), now)
         return admission, drafted_store(drafts, admission)
 
-    stored = await commit_drafts(fleet, program_id, now, decide, decided)
-    _logger.info(
-        "store: %s %s a lesson; lessons %d, archived %d",
-        program_id,
-        stored.status,
-        len(stored.program.patterns),
-        len(stored.archived),
-    )
-    return stored
+    return await commit_drafts(fleet, program_id, now, decide, decided)
 
 
 async def lesson_vectors(
@@ -243,7 +232,7 @@ async def forget_lesson(
     now = fleet.now()
 
     async def decide(program: Program) -> tuple[ProgramChange, Drafts]:
-        lesson = _existing(program, pattern_id)
+        lesson = existing_lesson(program, pattern_id)
         drafts = await read_drafts(fleet, lesson.knowledge_keys, now)
         left = archived(program, [lesson], "forgotten", now, why)
         return left, drafted_forgetting(drafts, program_id, lesson)
@@ -253,7 +242,7 @@ async def forget_lesson(
     return gone
 
 
-def _existing(program: Program, pattern_id: str) -> Pattern:
+def existing_lesson(program: Program, pattern_id: str) -> Pattern:
     """Return a lesson. Raises PatternNotFoundError, with its id for the key of its own words."""
     pattern = program.patterns.get(pattern_id)
     if pattern is not None:

@@ -21,7 +21,6 @@ from fleet_memory.errors import (
     PatternNotFoundError,
 )
 from fleet_memory.fleet import Fleet, Tool, Toolset
-from fleet_memory.jobs.auditing import log_session
 from fleet_memory.jobs.drafting import Drafts, read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.publishing import publish_changes, publish_if_due
@@ -290,8 +289,6 @@ async def commit_session(
     await publish_changes(fleet, program_id, left.changes)
     if any(isinstance(each, Judged) and each.change and each.change.is_visible for each in judged):
         await publish_if_due(fleet)
-    lists = {"lessons": patterns, "reinforcements": reinforcements, "notes": notes}
-    log_session(program_id, {name: len(sent) for name, sent in lists.items()}, left.answer.failed)
     return with_evicted(left.answer, left.archived)
 
 
