@@ -17,12 +17,9 @@ from fleet_memory.repositories.runs import LastRun
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import ModelRun
 from fleet_memory.schemas.value import Value
-from fleet_memory.stores import Document, Query, Ref, Write
+from fleet_memory.stores import Document, Query, Write
 
 DELETED_AT_ONCE: Final = 100  # documents in a commit; chosen
-TOKENS_KEPT: Final = timedelta(
-    days=90
-)  # after a token ended; chosen: as long as a stale lesson. docs/tokens.md
 
 
 async def delete_expired(
@@ -36,46 +33,22 @@ async def delete_expired(
     """
     if policy.retention_days is None:
         return None
-    before = now - timedelta(days=policy.retention_days)
-    return len(await _deleted(fleet, writer, fleet.programs.paths.archive, "at", before))
-
-
-async def delete_ended_tokens(fleet: Fleet, writer: FencedWriter, now: datetime) -> int:
-    """Delete the tokens that were revoked, or expired, `TOKENS_KEPT` ago, and return how many.
-
-    The ledger keeps that they were. Bounded and billed as `delete_expired`, with 2 reads. Raises
-    LeaseLostError.
-    """
-    before, tokens = now - TOKENS_KEPT, fleet.tokens.paths.tokens
-    revoked = await _deleted(fleet, writer, tokens, "revokedAt", before)
-    return len({*revoked, *await _deleted(fleet, writer, tokens, "expiresAt", before)})
-
-
-async def _deleted(
-    fleet: Fleet, writer: FencedWriter, collection: str, field: str, before: datetime
-) -> list[Ref]:
-    """Delete the documents of a collection whose field has an earlier time, the earliest first, and
-    return them.
-    """
+    before, deleted = now - timedelta(days=policy.retention_days), 0
 
     def aged(document: Document) -> tuple[Document, bool]:
-        return document, datetime.fromisoformat(str(document.fields[field])) < before
+        return document, datetime.fromisoformat(str(document.fields["at"])) < before
 
-    earliest = Query(collection, order=field, limit=DELETED_AT_ONCE)
-    deleted = list[Ref]()
+    earliest = Query(fleet.paths.archive, order="at", limit=DELETED_AT_ONCE)
     while True:
-        documents = iter_readable(await fleet.programs.store.find(earliest), aged)
-        old = [document for document, is_old in documents if is_old]
-        if old and not await writer.try_commit(
-            *(Write(document.ref, None, document.revision) for document in old)
-        ):
+        documents = iter_readable(await fleet.store.find(earliest), aged)
+        old = [Write(each.ref, None, each.revision) for each, is_old in documents if is_old]
+        if old and not await writer.try_commit(*old):
             return deleted  # somebody wrote one of them at that moment; the next run does the rest
-        deleted += [document.ref for document in old]
+        deleted += len(old)
         if len(old) < DELETED_AT_ONCE or writer.is_dry_run:
             return deleted
 
 
-MAINTENANCE_STEPS: Final = 5.0  # the four of proposing, and the model's verdicts
 ANOTHER_RUN: Final = "Another maintenance of this fleet is running; leave it to that one."
 
 _logger = logging.getLogger(__name__)
@@ -87,9 +60,8 @@ class Maintained(Value):
     `promoted` and `updated` are keys of entries. `waiting` counts the lessons that are in no entry,
     `opened` the pairs that a reader is asked about since. `embedded` counts the lessons and
     entries that got a vector, None for none. `expired` counts the lines of the archive that
-    the policy keeps no longer, None where it keeps all, and `tokens` those that ended long ago,
-    None for none. `toolsets` counts the documents that each changed.
-    `skipped` names the documents that could not be read or written. `judge_model`
+    the policy keeps no longer, None where it keeps all. `toolsets` counts the documents that
+    each changed. `skipped` names the documents that could not be read or written. `judge_model`
     are the figures of the policy's model, None where it was not asked.
     """
 
@@ -100,7 +72,6 @@ class Maintained(Value):
     waiting: int = 0
     embedded: int | None = None
     expired: int | None = None
-    tokens: int | None = None
     toolsets: Mapping[str, int] | None = None
     skipped: tuple[str, ...] = ()
     judge_model: ModelRun | None = None
@@ -186,27 +157,20 @@ async def maintain_fleet(
         if writer is None:
             raise ConflictError(ANOTHER_RUN)
         maintained = await _run(fleet, writer, progress, rebuild=rebuild)
-    await progress(MAINTENANCE_STEPS - 1, MAINTENANCE_STEPS, "asking the judge model")
-    judged = await judge_with_model(fleet)
-    await progress(MAINTENANCE_STEPS, MAINTENANCE_STEPS, "done")
-    return replace(maintained, judge_model=judged)
+    return replace(maintained, judge_model=await judge_with_model(fleet))
 
 
 async def _run(
     fleet: Fleet, writer: FencedWriter, progress: Progress, *, rebuild: bool = False
 ) -> Maintained:
-    async def proposing(finished: float, _total: float, message: str) -> None:
-        await progress(finished, MAINTENANCE_STEPS, message)
-
     if rebuild:
         await writer.try_commit(await fleet.last_runs.new_epoch(considered=False))
     policy = await fleet.policies.read(fleet.now())
     expired = await delete_expired(fleet, writer, policy, fleet.now())
-    tokens = await delete_ended_tokens(fleet, writer, fleet.now())
     toolsets = {
         each.name: await each.maintain(fleet, writer) for each in fleet.toolsets if each.maintain
     }
-    report = await propose(fleet, writer, policy, proposing)
+    report = await propose(fleet, writer, policy, progress)
     changes = [joined.change for joined in report.joined]
     maintained = Maintained(
         dry_run=writer.is_dry_run,
@@ -220,12 +184,11 @@ async def _run(
         waiting=report.waiting,
         embedded=report.embedded or None,
         expired=expired,
-        tokens=tokens or None,
         toolsets={name: count for name, count in toolsets.items() if count} or None,
         skipped=tuple(report.skipped),
     )
     if not writer.is_dry_run:
-        some = {"expired": expired or 0, "tokens": tokens, **toolsets}
+        some = {"expired": expired or 0, **toolsets}
         log_maintenance(
             {
                 **{name: count for name, count in some.items() if count},
