@@ -274,10 +274,10 @@ async def test_people_are_refused_too_in_reasons_and_new_texts(fleet: Fleet) -> 
 @pytest.mark.parametrize(
     ("fields", "refused"),
     [
-        ({"why": TEXT}, "entry 2.why: holds a credential (rule github-pat)"),
-        ({"text": TEXT, "key": None}, "entry 2.text: holds a credential (rule github-pat)"),
-        ({"key": f"ci/{TOKEN}"}, "entry 2.key: holds a credential (rule github-pat)"),
-        ({TOKEN: 1}, "entry 2.…: Extra inputs are not permitted (in rules.json)"),
+        ({"why": TEXT}, "entry.1.why: holds a credential (rule github-pat)"),
+        ({"text": TEXT, "key": None}, "entry.1.text: holds a credential (rule github-pat)"),
+        ({"key": f"ci/{TOKEN}"}, "entry.1.key: holds a credential (rule github-pat)"),
+        ({TOKEN: 1}, "entry.1.…: Extra inputs are not permitted (in rules.json)"),
     ],
 )
 def test_a_seed_file_with_a_credential_is_refused_before_its_changes_are_shown(

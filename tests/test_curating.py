@@ -174,11 +174,11 @@ def test_json_works_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("[[entry]]\ntext = 'x'\n", "entry 1.domain"),
-        ("[[entry]]\ntext = 'x'\ndomain = 'a b'\n", "entry 1.domain"),
-        ("[[entry]]\ntext = 'x'\ndomain = 'a'\nconfidence = 2.0\n", "entry 1.confidence"),
-        ("[[entry]]\ntext = 'x'\ndomain = 'a'\ntier = 'mine'\n", "entry 1.tier"),
-        (SEEDS + SEEDS, "entry 3.key"),
+        ("[[entry]]\ntext = 'x'\n", "entry.0.domain"),
+        ("[[entry]]\ntext = 'x'\ndomain = 'a b'\n", "entry.0.domain"),
+        ("[[entry]]\ntext = 'x'\ndomain = 'a'\nconfidence = 2.0\n", "entry.0.confidence"),
+        ("[[entry]]\ntext = 'x'\ndomain = 'a'\ntier = 'mine'\n", "entry.0.tier"),
+        (SEEDS + SEEDS, "entry.2.key"),
         ("entry = [", "rules.toml: "),
         ("", "entry"),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from fleet_memory.fleet import Fleet
-from fleet_memory.repositories.programs import VersionedChange
+from fleet_memory.repositories.retrying import commit_settled
 from fleet_memory.schemas.programs import MAX_PATTERNS
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
@@ -25,7 +25,7 @@ async def overfull(fleet: Fleet, over: int) -> Fleet:
     count = MAX_PATTERNS + over
     lessons = [pattern(f"Lesson {n}", id=f"p{n}", confidence=(n + 1) / count) for n in range(count)]
     (before,) = await fleet.programs.read_versioned("basher")
-    await fleet.programs.commit([VersionedChange(before, program(*lessons))])
+    await commit_settled(fleet.store, *fleet.programs.writes(before, program(*lessons)))
     return at(fleet, NOW)
 
 

@@ -11,7 +11,6 @@ import pytest
 from fleet_memory.errors import ConflictError, OutcomeUnknownError, StoreUnavailableError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.repositories.programs import VersionedChange
 from fleet_memory.repositories.retrying import commit_settled
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY
 from fleet_memory.rules.lifecycle.state import Noted, new_note, with_note
@@ -177,9 +176,11 @@ async def test_a_commit_of_several_programs_is_settled_as_one(fleet: Fleet) -> N
         unsteady, _ = losing(fleet, fate)
         before = await fleet.programs.read_versioned("basher", "sark")
         changes = [
-            VersionedChange(one, replace(one.program, run=one.program.run + 1)) for one in before
+            write
+            for one in before
+            for write in fleet.programs.writes(one, replace(one.program, run=one.program.run + 1))
         ]
-        await unsteady.programs.commit(changes)
+        await commit_settled(unsteady.store, *changes)
     programs = [one.program for one in await fleet.programs.read_versioned("basher", "sark")]
     assert [one.run for one in programs] == [2, 2]
 
@@ -188,7 +189,9 @@ async def test_a_commit_that_lost_its_race_is_a_conflict(fleet: Fleet) -> None:
     (before,) = await fleet.programs.read_versioned("basher")
     await note(fleet, "of another")
     with pytest.raises(ConflictError):
-        await fleet.programs.commit([VersionedChange(before, replace(before.program, run=1))])
+        await commit_settled(
+            fleet.store, *fleet.programs.writes(before, replace(before.program, run=1))
+        )
 
 
 @pytest.mark.parametrize("fate", ["applied", "dropped", "late"])

@@ -13,7 +13,7 @@ from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.restoration import restore_archived
 from fleet_memory.jobs.transfer.merging import Merged
-from fleet_memory.repositories.programs import VersionedChange
+from fleet_memory.repositories.retrying import commit_settled
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
@@ -67,8 +67,8 @@ async def test_the_weakest_of_two_full_memories_leave_wherever_they_are(
         texts = [f"Lesson {n} of {confidence}" for n in range(300)]
         lessons = [pattern(text, id=text, confidence=confidence) for text in texts]
         (before,) = await memory.programs.read_versioned("gem")
-        await memory.programs.commit(
-            [VersionedChange(before, program_of(*lessons, program_id="gem"))]
+        await commit_settled(
+            memory.store, *memory.programs.writes(before, program_of(*lessons, program_id="gem"))
         )
     await export_to(fleet, tmp_path / "file.jsonl")
     merged = await bring(laptop, tmp_path / "file.jsonl")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import check_memory
 from fleet_memory.repositories.pairs import VersionedPair
-from fleet_memory.repositories.programs import VersionedChange, absent_program
+from fleet_memory.repositories.programs import absent_program
+from fleet_memory.repositories.retrying import commit_settled
 from fleet_memory.repositories.snapshots import ABSENT_ENTRY, changed_entry_fields
 from fleet_memory.rules.union import MemoryDocuments
 from fleet_memory.similarity.lexical import Lexical
@@ -41,7 +42,7 @@ class Laptop:
         fleet, (programs, entries, pairs) = self.fleet, memory.documents
         for program in programs.values():
             before = absent_program(program.program_id)
-            await fleet.programs.commit([VersionedChange(before, program)])
+            await commit_settled(fleet.store, *fleet.programs.writes(before, program))
         writes = [
             Write(
                 fleet.knowledge.paths.entry(key), changed_entry_fields(ABSENT_ENTRY, entry), ABSENT

@@ -4,7 +4,7 @@ once.
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -17,7 +17,6 @@ from fleet_memory.errors import (
     EmbedderError,
     InvalidArgumentError,
     KnowledgeNotFoundError,
-    PatternNotFoundError,
     UnknownNameError,
 )
 from fleet_memory.fleet import Fleet
@@ -27,7 +26,7 @@ from fleet_memory.jobs.drafting import Drafts, commit_drafts, read_drafts
 from fleet_memory.jobs.judging import Judge, Judged, Refused, judge
 from fleet_memory.jobs.looking import existing_program
 from fleet_memory.jobs.publishing import publish_now
-from fleet_memory.jobs.storing import embed_lessons, forget_lesson, store_lesson
+from fleet_memory.jobs.storing import embed_lessons, existing_lesson, forget_lesson, store_lesson
 from fleet_memory.jobs.transfer.files import read_bytes
 from fleet_memory.repositories.documents import iter_readable
 from fleet_memory.repositories.proposing_memory import comparable_entry
@@ -55,7 +54,7 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.pairs import PERSON, sides_in_order
 from fleet_memory.rules.proposing import side_of
 from fleet_memory.rules.text.credentials import shown
-from fleet_memory.rules.text.keys import close_names, pair_id, text_hash
+from fleet_memory.rules.text.keys import pair_id, text_hash
 from fleet_memory.rules.text.vectors import packed
 from fleet_memory.schemas.fields import LessonText
 from fleet_memory.schemas.knowledge import (
@@ -85,32 +84,22 @@ def read_seeds(file: Path) -> dict[str, Seed]:
         )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise InvalidArgumentError(
-            f"{_place(first['loc'])}: {first['msg']} (in {file.name})"
-        ) from error
+        place = ".".join(map(shown, map(str, first["loc"]))) or "FILE"
+        raise InvalidArgumentError(f"{place}: {first['msg']} (in {file.name})") from error
     except ValueError as error:
         raise InvalidArgumentError(f"FILE: {file.name}: {error}") from error
     except RecursionError as error:
         raise InvalidArgumentError(f"FILE: {file.name} is nested too deeply") from error
 
 
-def _place(location: Sequence[str | int]) -> str:
-    """Return where a problem is, e.g. "entry 1.text" for the first entry's text."""
-    match location:
-        case ["entry", int(at), *fields]:
-            return ".".join([f"entry {at + 1}", *map(shown, map(str, fields))])
-        case _:
-            return ".".join(map(shown, map(str, location))) or "FILE"
-
-
 def keyed_seeds(seeds: Iterable[Seed]) -> dict[str, Seed]:
     """Return seeds by their keys. Raises InvalidArgumentError for a key that two have."""
     by_key: dict[str, Seed] = {}
-    for number, seed in enumerate(seeds, 1):
+    for number, seed in enumerate(seeds):
         key = key_of(seed)
         if key in by_key:
             raise InvalidArgumentError(
-                f"entry {number}.key: {key!r} is an earlier entry's too; give one another key"
+                f"entry.{number}.key: {key!r} is an earlier entry's too; give one another key"
             )
         by_key[key] = seed
     return by_key
@@ -147,11 +136,11 @@ async def seed_rules(
 
     Running it again changes nothing; with `dry_run` nothing is written. Raises ForbiddenError
     unless the caller may curate, ConflictError when every race was lost, InvalidArgumentError for
-    a credential, which names the entry by its number in the file.
+    a credential, which names the entry by its number in the file, from 0.
     """
     fleet.caller.require_curation()
-    for number, seed in enumerate(wanted.values(), 1):
-        await require_no_credential(fleet, f"entry {number}", seed.model_dump())
+    for number, seed in enumerate(wanted.values()):
+        await require_no_credential(fleet, f"entry.{number}", seed.model_dump())
     query = Query(fleet.paths.entries, {"tier": "constitutional"})
     read = iter_readable(await fleet.store.find(query), versioned_entry)
     plan = seeding(wanted, [each.entry for each in read if each.entry], prune=prune)
@@ -318,6 +307,9 @@ async def allow_lesson(fleet: Fleet, program_id: str, pattern_id: str, why: str)
     return DecidedLesson(f"{program_id}/{pattern_id}", "allowed", changed=not before.allowed)
 
 
+_AS_SENT: Final = ("domain", "confidence", "evidence", "id", "projectId", "tags")
+
+
 async def edit_lesson(
     fleet: Fleet, program_id: str, pattern_id: str, text: str, change: TextChange, why: str
 ) -> DecidedLesson:
@@ -331,17 +323,9 @@ async def edit_lesson(
     name, text = f"{program_id}/{before.id}", await clean_text(fleet, "TEXT", text)
     if text == before.pattern:
         return DecidedLesson(name, "edited", changed=False)
-    fields = {
-        "pattern": text,
-        "domain": before.domain,
-        "confidence": before.confidence,
-        "evidence": before.evidence,
-        "id": before.id,
-        "projectId": before.project_id,
-        "tags": before.tags or None,
-        "change": change,
-    }
-    sent = NewPattern.model_validate(fields)
+    known = before.wire()
+    fields = {name: known[name] for name in _AS_SENT if name in known}
+    sent = NewPattern.model_validate({**fields, "pattern": text, "change": change})
     (lesson,) = await embed_lessons(fleet, [sent], before.session_id)
     lesson = lesson._replace(source=before.source)
     line = decision(fleet, "edited", name, why)
@@ -364,10 +348,8 @@ async def _decided(fleet: Fleet, program_id: str, pattern_id: str, why: str) -> 
     """Return the reason of a person who decides about a lesson, and the lesson."""
     fleet.caller.require_curation()
     why = await clean_text(fleet, "--why", why)
-    known = (await existing_program(fleet, program_id)).patterns
-    if pattern_id not in known:
-        raise PatternNotFoundError(program_id, pattern_id, close_names(pattern_id, known))
-    return why, known[pattern_id]
+    program = await existing_program(fleet, program_id)
+    return why, existing_lesson(program, pattern_id)
 
 
 async def judge_pair(fleet: Fleet, verdict: NewVerdict) -> Judged:

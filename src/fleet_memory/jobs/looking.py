@@ -99,17 +99,6 @@ async def latest_lines(
     return LatestLines(lines, max(0, await ledger.total(time) - len(lines)))
 
 
-_FIELDS: Final = (
-    "pairId",
-    "a",
-    "b",
-    "state",
-    "cosine",
-    "steering",
-    "openedAt",
-)  # as they are; the others do not help a judge
-
-
 class WaitingPair(NamedTuple):
     """A pair that somebody is asked about."""
 
@@ -126,12 +115,11 @@ class WaitingPair(NamedTuple):
         )
 
     def wire(self) -> dict[str, object]:
-        """Return it as JSON: what helps a judge, with both texts and the verdicts so far."""
-        pair = self.pair
-        hint = differs(pair.a.text, pair.b.text)
-        wire = {name: value for name, value in pair.wire().items() if name in _FIELDS}
+        """Return it as JSON: both texts and the verdicts so far."""
+        pair, hint = self.pair, differs(self.pair.a.text, self.pair.b.text)
         judged = [{**each.wire(), "by": _judge_of(each)} for each in pair.judgements]
         differing = {"differs": hint} if hint else {}
+        wire = {name: value for name, value in pair.wire().items() if name != "margin"}
         return {**wire, **differing, "waitsFor": self.waits_for, "judgements": judged}
 
 

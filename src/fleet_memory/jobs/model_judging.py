@@ -72,7 +72,6 @@ class _Run:
     fleet: Fleet
     judge_model: JudgeModel
     model: str
-    is_visible: bool = False  # whether agents would read something else now
     verdicts: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     problem: str | None = None
@@ -92,7 +91,7 @@ class _Run:
                 self.problem = self.problem or str(error)
                 if isinstance(error, JudgeModelUnavailableError):
                     break
-        if self.is_visible:
+        if self.verdicts:
             await publish_now(self.fleet)
         run = ModelRun(
             model=self.model, verdicts=dict(self.verdicts), problem=self.problem, **self.counts
@@ -125,7 +124,6 @@ class _Run:
         (outcome,) = await judge(self.fleet, Judge(MODEL_NAME), [new_verdict])
         if isinstance(outcome, Judged):  # else a text changed, or others judge at the same moment
             self.verdicts[verdict] += 1
-            self.is_visible |= outcome.change is not None and outcome.change.is_visible
 
     async def _is_steered(self, a: Quotation, b: Quotation, verdict: Verdict) -> bool:
         """Whether one of two texts gets a verdict with an unrelated lesson too.

@@ -56,7 +56,7 @@ async def still_told(fleet: Fleet, lessons: Sequence[OthersLesson]) -> set[tuple
     not doubt. Billed 1 read for each program.
     """
     names = {lesson.program_id for lesson in lessons}
-    found = await fleet.programs.read_many(*sorted(names))
+    found = await fleet.programs.read_versioned(*sorted(names))
     now = {
         (lesson.program_id, lesson.id, lesson.words)
         for versioned in found
@@ -130,13 +130,4 @@ async def _changed(
         if not keys.isdisjoint(lesson.knowledge_keys) or lesson.embedder != fleet.embedder.name
     }
     names -= {versioned.program.program_id for versioned in changed}
-    yield [each.program for each in (*changed, *await programs.read_many(*sorted(names)))]
-
-
-async def remove_shelf(fleet: Fleet) -> None:
-    """Remove the shelf, so that the next publication makes it anew of every program."""
-
-    async def attempt() -> None:
-        await fleet.knowledge.store.commit(*await fleet.knowledge.shelves.removal())
-
-    await retry_conflicts(attempt, "the shelf of lessons")
+    yield [each.program for each in (*changed, *await programs.read_versioned(*sorted(names)))]

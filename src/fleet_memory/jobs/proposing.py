@@ -90,16 +90,11 @@ async def missing_vectors(
     """Return the vectors of the lessons that have none of this engine, by place; of none while it
     does not answer.
     """
-
-    def lacking() -> list[ComparableLesson]:
-        stands_in = bool(embedder.degraded)
-        missing = (lesson for lesson in lessons if lesson.embedder != embedder.name)
-        return [lesson for lesson in missing if not (stands_in and lesson.embedder)]
-
     await embedder.check()
-    if lacking():
+    if any(lesson.embedder != embedder.name for lesson in lessons):
         await embedder.ready()
-    asked = lacking()
+    missing = (lesson for lesson in lessons if lesson.embedder != embedder.name)
+    asked = [lesson for lesson in missing if not (embedder.degraded and lesson.embedder)]
     try:
         texts = [(lesson.text, lesson.domain, lesson.evidence) for lesson in asked]
         rows = await lesson_vectors(embedder, texts) if asked else []
@@ -145,7 +140,7 @@ async def join_equal_words(
     Raises LeaseLostError, ConflictError. Billed 1 read for each program, and 3 for the entry.
     """
     names = sorted({lesson.program_id for lesson in group.lessons})
-    read = dict(zip(names, await fleet.programs.read_many(*names), strict=True))
+    read = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
     joining = in_order_of_time(
         JoiningLesson(program, pattern, "equal_words")
         for lesson in group.lessons
@@ -227,7 +222,7 @@ async def propose(
     memory = fleet.memory.copy() if writer.is_dry_run else fleet.memory
     await progress(0, 4, "reading what changed")
     last = await fleet.last_runs.read()
-    run = _Run(fleet, writer, policy, progress, memory, last, fleet.now().timestamp())
+    run = _Run(fleet, writer, policy, memory, last, fleet.now().timestamp())
     await run.read()
     await progress(1, 4, "joining equal words")
     await run.join()
@@ -251,7 +246,6 @@ class _Run:
     fleet: Fleet
     writer: FencedWriter
     policy: Policy
-    progress: Progress
     memory: ProposingMemory
     last: Versioned[LastRun]
     began: float
@@ -394,6 +388,11 @@ class _Run:
             for lesson in self.memory.lessons[name]
             if lesson.place in joined.lessons
         )
+        for each in self.report.joined[:]:
+            if each.change.entry.key == joined.change.entry.key:  # with other lessons of its words
+                self.report.joined.remove(each)
+                before = each.change.before
+                joined = joined._replace(change=joined.change._replace(before=before))
         self.report.joined.append(joined)
 
     # Comparing
@@ -443,10 +442,7 @@ class _Run:
         if wanted:
             prepared = partial(Comparison, compared, engine.name, engine.profile)
             work = await to_thread.run_sync(prepared, abandon_on_cancel=True)
-            blocks = work.blocks(wanted)
-            for at, block in enumerate(blocks):
-                message = f"comparing lessons: {at} of {len(blocks)} blocks"
-                await self.progress(2 + at / len(blocks), 4, message)
+            for block in work.blocks(wanted):
                 found = await to_thread.run_sync(work.partners, block, abandon_on_cancel=True)
                 proposed += (
                     pair
@@ -605,7 +601,7 @@ class _Run:
 
     async def _stamp(self, name: str) -> None:
         """Stamp one program as it is now; one that was deleted is left."""
-        (before,) = await self.fleet.programs.read_many(name)
+        (before,) = await self.fleet.programs.read_versioned(name)
         if before.revision != ABSENT:
             after = await to_thread.run_sync(self._considered, before.program)
             if writes := self.fleet.programs.writes(before, after):

@@ -21,14 +21,11 @@ ArchiveRow: TypeAlias = dict[str, object]
 
 
 class Restoration(NamedTuple):
-    """A program after a restoration, and the lines for the command to print; `lesson` is as it was
-    archived.
-    """
+    """A program after a restoration, and the lines for the command to print."""
 
     program: Program
     row: ArchiveRow
     archived: tuple[ProgramRecord, ...] = ()
-    lesson: Pattern | None = None
 
 
 async def list_archive(fleet: Fleet, program_id: str, limit: int | None = None) -> list[ArchiveRow]:
@@ -93,7 +90,7 @@ def _outcome(program: Program, line: ArchiveRecord, now: datetime) -> Restoratio
     back = restored(program, replace(line.pattern, called_at=now), new_lesson_id())
     if back.id != line.pattern.id:
         row |= {"patternId": back.id, "was": line.pattern.id}
-    return Restoration(with_pattern(program, back), row, (), line.pattern)
+    return Restoration(with_pattern(program, back), row)
 
 
 def _row(document: Document) -> ArchiveRow:

@@ -134,18 +134,14 @@ class Pairs(FleetDocuments):
 
         Counted one after the other: a pair may change between.
         """
-        counts = Counter[str]()
-        for who in ("programs", "third", "people"):
-            counts[who] = await self.store.total(Query(self.paths.pairs, {"waits": who}))
-        return counts
+        total, pairs = self.store.total, self.paths.pairs
+        kinds = ("programs", "third", "people")
+        return Counter({who: await total(Query(pairs, {"waits": who})) for who in kinds})
 
     async def count_asked_of(self, program_id: str) -> int:
         """Return how many pairs a program is asked about. Billed as two sums."""
-        totals = [
-            await self.store.total(Query(self.paths.pairs, {name: program_id}))
-            for name in ("askA", "askB")
-        ]
-        return sum(totals)
+        total, pairs = self.store.total, self.paths.pairs
+        return sum([await total(Query(pairs, {name: program_id})) for name in ("askA", "askB")])
 
 
 def _best_first(pairs: list[VersionedPair]) -> list[VersionedPair]:

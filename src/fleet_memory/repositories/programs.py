@@ -191,16 +191,6 @@ class ChangeResult(Protocol):
         """The records that left the program, for the archive or the history, in the same commit."""
 
 
-class VersionedChange(NamedTuple):
-    """A program as it was read, as it shall be, stamped, and its records for the archive or the
-    history.
-    """
-
-    before: VersionedProgram
-    after: Program
-    archived: Sequence[ProgramRecord] = ()
-
-
 class ProgramBlock(NamedTuple):
     """Some programs of a fleet, and the documents among them that cannot be read, which are logged
     too.
@@ -249,20 +239,6 @@ class Programs:
         documents = await self.store.get(*map(self.paths.program, program_ids))
         return list(map(self._versioned, program_ids, documents))
 
-    async def read_many(self, *program_ids: str) -> list[VersionedProgram]:
-        """Like `read_versioned`, for jobs: decoded in a thread, and not kept among those that calls
-        read last.
-        """
-        documents = await self.store.get(*map(self.paths.program, program_ids))
-
-        def decoded() -> list[VersionedProgram]:
-            return [
-                decoded_or_raised(document, versioned_program) if document else absent_program(id_)
-                for id_, document in zip(program_ids, documents, strict=True)
-            ]
-
-        return await to_thread.run_sync(decoded)
-
     async def update(
         self,
         program_id: str,
@@ -301,26 +277,12 @@ class Programs:
             outcome, others = await change(before.program)
             room = with_room(before.program, outcome.program, now)
             outcome = _with_archived(outcome, room)
-            await self.commit([VersionedChange(before, room.program, outcome.archived)], others)
+            changes = self.writes(before, room.program, outcome.archived)
+            await commit_settled(self.store, *changes, *others)
             return outcome
 
         async with self._turns.setdefault(program_id, anyio.Lock(fast_acquire=True)):
             return await retry_conflicts(attempt, f"program {program_id}")
-
-    async def commit(
-        self,
-        changes: Sequence[VersionedChange],
-        others: Sequence[Write] = (),
-    ) -> None:
-        """Apply changes of programs and writes of `others` documents, all or none; nothing to write
-        is fine.
-
-        A lost answer is settled. Raises ConflictError when any of the documents moved; read them
-        again and decide again. Raises OutcomeUnknownError when the store does not answer.
-        """
-        writes = [*(write for change in changes for write in self.writes(*change)), *others]
-        if writes:
-            await commit_settled(self.store, *writes)
 
     async def in_blocks(self, size: int = PROGRAMS_PER_BLOCK) -> AsyncIterator[ProgramBlock]:
         """Yield every program in blocks of at most `size`, by document id. Billed 1 read each."""

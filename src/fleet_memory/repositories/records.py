@@ -58,12 +58,9 @@ def archive_record_id(record: ArchiveRecord) -> str:
 def archive_record(document: Document) -> ArchiveRecord:
     """Return the lesson or note in a document of the archive."""
     fields = document.fields
-    common = {name: fields[name] for name in ("programId", "reason", "at")} | {
-        "why": fields.get("why", "")
-    }
     if "pattern" in fields:
-        return Archived.from_fields(common | {"pattern": Pattern.from_json(str(fields["pattern"]))})
-    return ArchivedNote.from_fields(common | {"note": Note.from_json(str(fields["note"]))})
+        return Archived.from_fields(fields | {"pattern": Pattern.from_json(str(fields["pattern"]))})
+    return ArchivedNote.from_fields(fields | {"note": Note.from_json(str(fields["note"]))})
 
 
 def archived_item(record: ArchiveRecord) -> Pattern | Note:

@@ -143,8 +143,8 @@ def new_lesson_id() -> str:
 
 
 async def commit_settled(store: Store, *writes: Write) -> None:
-    """Apply all writes or none. After a lost answer the documents decide: done, sent again, or a
-    ConflictError.
+    """Apply all writes or none; there may be none. After a lost answer the documents decide: done,
+    sent again, or a ConflictError.
 
     It is done when one that had the revision of its write has moved, and all are as the writes made
     them. The same commit again is safe while none has moved: their revisions let the commit in
@@ -153,6 +153,8 @@ async def commit_settled(store: Store, *writes: Write) -> None:
     the store's errors. Billed a read for each write with a revision above the writes for each lost
     answer.
     """
+    if not writes:
+        return
     lost: OutcomeUnknownError | None = None
     for _ in range(MAX_SENDINGS):
         try:

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.credentials import credential_place
-from fleet_memory.jobs.others import remove_shelf
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.files import fleet_documents
 from fleet_memory.jobs.transfer.reading import Incoming
@@ -114,11 +113,12 @@ async def import_memory(
         for some in [batch for group in union.writes for batch in batches(group)]:
             await commit_settled(fleet.store, *some)
             written.update(write.ref for write in some)
+        # the programs that came changed before it was made: the publication makes it anew
+        if written and (shelf := await fleet.knowledge.shelves.removal()):
+            await fleet.store.commit(*shelf)
         return union
 
     union = await retry_conflicts(attempt, "a document of the import", UNITE_WITHIN_S)
-    if written:
-        await remove_shelf(fleet)  # the programs that came changed before it was made
     await publish_now(fleet)
     if with_policy and memory.policy is not None:
         await retry_conflicts(partial(_set_policy, fleet, memory.policy), "the policy")

@@ -131,26 +131,23 @@ def times_in(value: object, field: str = "") -> Iterator[tuple[str, datetime]]:
 
 
 def _program(document: Document) -> Program:
-    """Return a program; 0.2 had `decayConfig`."""
-    fields = {"decay": json.dumps(document.fields.get("decayConfig", {})), **document.fields}
-    program = versioned_program(document._replace(fields=fields)).program
-    is_old = "decayConfig" in document.fields
-    lessons = {id_: _lesson(each, is_old=is_old) for id_, each in program.patterns.items()}
-    return replace(program, patterns=lessons)
+    """Return a program; the decay that people set in 0.2 is left."""
+    program = versioned_program(document).program
+    return replace(program, patterns={id_: _lesson(it) for id_, it in program.patterns.items()})
 
 
-def _lesson(lesson: Pattern, *, is_old: bool) -> Pattern:
-    """Return a lesson with the hash of its words, which 0.2 made otherwise; one of 0.2 without its
+def _lesson(lesson: Pattern) -> Pattern:
+    """Return a lesson with the hash of its words; one of 0.2, which made it otherwise, without its
     vector: a run makes it anew, with that of its evidence.
     """
-    known = replace(lesson, words=text_hash(lesson.pattern))
-    return replace(known, vector="", embedder="") if is_old else known
+    words = text_hash(lesson.pattern)
+    return lesson if lesson.words == words else replace(lesson, words=words, vector="", embedder="")
 
 
 def _page(document: Document) -> Program:
     """Return some lessons of a program, which 0.2 kept in a document of their own."""
     texts = cast("Mapping[str, str]", document.fields["patterns"]).values()
-    lessons = {lesson.id: _lesson(lesson, is_old=True) for lesson in map(Pattern.from_json, texts)}
+    lessons = {lesson.id: _lesson(lesson) for lesson in map(Pattern.from_json, texts)}
     return Program(program_id=str(document.fields["programId"]), patterns=lessons)
 
 
