@@ -604,11 +604,7 @@ def test_a_change_of_the_client_while_ours_is_written_is_not_lost(home: Path) ->
     def write_once(
         event: str, arguments: tuple[object, ...]
     ) -> None:  # stays in this process, and does nothing more
-        if (
-            event == "open"
-            and later
-            and ".cursor/.mcp.json." in str(arguments[0]).replace("\\", "/")
-        ):
+        if event == "open" and later and ".cursor/." in str(arguments[0]).replace("\\", "/"):
             file.write_text(later.pop())
 
     sys.addaudithook(write_once)
