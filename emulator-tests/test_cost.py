@@ -325,7 +325,7 @@ async def test_a_run_with_nothing_new_is_billed_for_the_pairs_that_wait_in_any_f
             await learn(fleet, f"program-{program}", f"own-{program}")
         await consolidate(fleet)
         waiting = len(await fleet.pairs.waiting())
-        assert await billed_for(billed, consolidate(fleet)) == Bill(16 + waiting, 6, 0)
+        assert await billed_for(billed, consolidate(fleet)) == Bill(16 + waiting, 6, 1)
 
 
 async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(
@@ -342,7 +342,7 @@ async def test_a_run_is_billed_for_new_lessons_however_many_programs_there_are(
         for program in ("sark", "iso"):
             await learn_text(fleet, program, LOOK)
         bills.append(await billed_for(billed, consolidate(fleet)))
-    assert bills == [Bill(27, 16, 0)] * 2
+    assert bills == [Bill(27, 16, 1)] * 2
 
 
 async def test_a_cold_server_of_a_large_fleet_decides_and_names_the_proposer(
@@ -367,4 +367,4 @@ async def test_a_cold_server_of_a_large_fleet_decides_and_names_the_proposer(
     answer = await consolidate(cold)
     assert answer.proposals == ProposalsAnswer(last_run=NOW, by="maintainer", note=WHO_PROPOSES)
     assert (answer.waiting, answer.promoted) == (1, ())
-    assert billed.bill == Bill(3, sums=2)
+    assert billed.bill == Bill(3, sums=3)

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.looking import waiting_pairs
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.health import Signs, program_advice
@@ -21,6 +21,7 @@ from fleet_memory.schemas.pairs import Judgement, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
 from fleet_memory.schemas.programs import Missing, MissingQuestion, Program
 from fleet_memory.tools.core.boot import gsp_bootstrap
+from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.health import fleet_health, memory_health
 from tests.fleets import at, learn, on
@@ -93,7 +94,8 @@ async def test_a_program_s_count_is_of_the_pairs_that_it_is_asked_about(disputed
 async def test_freshness_counts_the_open_pairs_everywhere(disputed: Fleet) -> None:
     health, boot = await fleet_health(disputed), await gsp_bootstrap(disputed, "sark", "full")
     assert boot.freshness
-    assert (health.freshness.to_judge, boot.freshness.to_judge) == (4, 4)
+    answer = await pattern_consolidate(disputed, no_progress, dry_run=True)
+    assert (health.freshness.to_judge, boot.freshness.to_judge, answer.open_pairs) == (4, 4, 4)
     assert "4 open pairs wait for a verdict." in health.freshness.reason
     assert (await gsp_bootstrap(disputed, "sark")).freshness is None
 

@@ -50,9 +50,8 @@ from fleet_memory.tools.shared import (
 
 MAX_FADING: Final = 5  # lessons that fade soon; chosen
 UNHEALTHY: Final = frozenset({"forgetting", "hoarding", "unreinforced"})  # verdicts that are a no
-MAX_PROGRAMS_LOOKED_AT: Final = (
-    64  # programs that one call reads, each billed; Source: docs/firestore.md, chosen
-)
+# Programs that one call reads, each billed. Source: docs/firestore.md, chosen
+MAX_PROGRAMS_LOOKED_AT: Final = 64
 
 
 class FadingPattern(Value):
@@ -158,10 +157,7 @@ async def memory_health(
     return await with_absence(answer, fleet, program)
 
 
-async def fleet_health(
-    fleet: Fleet,
-    max_tokens: MaxTokens = 2_000,
-) -> FleetHealthAnswer:
+async def fleet_health(fleet: Fleet, max_tokens: MaxTokens = 2_000) -> FleetHealthAnswer:
     """When you look after the fleet: check what waits for a judge, which questions it could not
     answer, what is contested, and which programs are not well.
 

@@ -127,9 +127,9 @@ class ProposalsAnswer(Value):
 class ConsolidateAnswer(Degraded, Omitting):
     """Entries that changed, and pairs to judge.
 
-    `to_judge` are pairs for this program. `waiting` counts the living lessons that are in no entry;
-    where this call compared none (`proposals.note` has the reason), those that no run has
-    considered yet.
+    `to_judge` are pairs for this program, `open_pairs` counts those of the fleet, as
+    `freshness.toJudge` does. `waiting` counts the living lessons that are in no entry; where this
+    call compared none (`proposals.note` has the reason), those that no run has considered yet.
     """
 
     dry_run: bool
@@ -139,6 +139,7 @@ class ConsolidateAnswer(Degraded, Omitting):
     judged: tuple[JudgedAnswer, ...] | None = None
     to_judge: tuple[ToJudge, ...] = ()
     contested: tuple[KnowledgeAnswer, ...] = ()
+    open_pairs: int
     waiting: int
     proposals: ProposalsAnswer
 
@@ -338,6 +339,7 @@ async def pattern_consolidate(
         threshold=policy.threshold,
         judged=tuple(map(judged_answer, judged)) or None,
         to_judge=tuple(shown),
+        open_pairs=await fleet.pairs.count_open(),
         waiting=report.waiting if report else await fleet.programs.count_pending(),
         proposals=ProposalsAnswer(
             last_run=last.at, by=last.by or None, note=None if report or judged else WHO_PROPOSES

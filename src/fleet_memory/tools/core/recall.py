@@ -119,9 +119,7 @@ Scope: TypeAlias = Literal["own", "shared", "all"]
 NEAREST: Final = "Nothing fits well; the nearest come first."
 EMPTY: Final = "Nothing is stored there yet."
 UNMATCHED: Final = "Nothing matched. Try another query, fewer filters or a wider scope."
-MAX_DOMAINS_CHARS: Final = (
-    60  # of the domains that a note names; a note fits into the smallest budget
-)
+MAX_DOMAINS_CHARS: Final = 60  # that a note names; a note fits into the smallest budget
 
 
 def finding_note(best: Sequence[Match[_T]], *, asked: bool, domains: Iterable[str]) -> str | None:
