@@ -61,7 +61,7 @@ class _KeepingNothing(_OnStore):
         return await self._store.commit()
 
 
-class Seen(NamedTuple):
+class SeenDocument(NamedTuple):
     """A document that a person looked at, and the mark of what it showed, as `mark` reads it."""
 
     ref: Ref
@@ -76,9 +76,9 @@ class _Watching(_OnStore):
     is what they change, or their commit conflicts and they read again.
     """
 
-    def __init__(self, store: Store, seen: Seen) -> None:
+    def __init__(self, store: Store, seen: SeenDocument) -> None:
         super().__init__(store)
-        self._seen: Seen | None = seen
+        self._seen: SeenDocument | None = seen
 
     async def get(self, *refs: Ref) -> list[Document | None]:
         documents = await super().get(*refs)
@@ -106,7 +106,7 @@ def as_program(fleet: Fleet, program_id: str) -> Fleet:
     return replace(fleet, programs=programs, caller=Caller(program_id))
 
 
-def watching(fleet: Fleet, seen: Seen) -> Fleet:
+def watching(fleet: Fleet, seen: SeenDocument) -> Fleet:
     """Return the fleet on a store that refuses an act on a changed document."""
     store, fleet_id = _Watching(fleet.store, seen), fleet.paths.fleet_id
     return replace(
@@ -137,29 +137,29 @@ def text_mark(text: str) -> str:
     return digest(text)
 
 
-def entry_seen(fleet: Fleet, key: str, shown: str) -> Seen:
+def entry_seen(fleet: Fleet, key: str, shown: str) -> SeenDocument:
     """Return what a page showed of an entry."""
 
     def mark(document: Document | None) -> str:
         return entry_mark(versioned_entry(document).entry if document else None)
 
-    return Seen(fleet.paths.entry(key), mark, shown)
+    return SeenDocument(fleet.paths.entry(key), mark, shown)
 
 
-def pair_seen(fleet: Fleet, pair_id: str, shown: str) -> Seen:
+def pair_seen(fleet: Fleet, pair_id: str, shown: str) -> SeenDocument:
     """Return what a page showed of a pair."""
 
     def mark(document: Document | None) -> str:
         return pair_mark(versioned_pair(document).pair if document else None)
 
-    return Seen(fleet.paths.pair(pair_id), mark, shown)
+    return SeenDocument(fleet.paths.pair(pair_id), mark, shown)
 
 
-def lesson_seen(fleet: Fleet, program_id: str, lesson_id: str, shown: str) -> Seen:
+def lesson_seen(fleet: Fleet, program_id: str, lesson_id: str, shown: str) -> SeenDocument:
     """Return what a page showed of a program's lesson."""
 
     def mark(document: Document | None) -> str:
         lessons = versioned_program(document).program.patterns if document else {}
         return text_mark(lessons[lesson_id].pattern) if lesson_id in lessons else ""
 
-    return Seen(fleet.paths.program(program_id), mark, shown)
+    return SeenDocument(fleet.paths.program(program_id), mark, shown)
