@@ -120,8 +120,8 @@ class KnowledgeNotFoundError(FleetMemoryError):
     code = "knowledge_not_found"
 
     def __init__(self, key: str, keys: Sequence[str] = ()) -> None:
-        call = "Call recall_memory with scope 'shared' to list them (or fleet-memory list entries)."
-        known = close_or(call, keys=keys)
+        shell = "(in a shell: fleet-memory list entries)"
+        known = close_or(f"Call recall_memory with scope 'shared' to list them {shell}.", keys=keys)
         super().__init__(f"There is no knowledge entry {key!r}. {known}")
 
 
