@@ -301,7 +301,7 @@ def test_the_file_of_another_fleet_goes_in_only_if_a_person_agrees(
     assert "pass --yes" in said(capsys)
     assert main(["export", "-", "--fleet", "team"]) == 1
     assert main(["import", "memory.jsonl", "--fleet", "team", "--yes"]) == 0
-    assert "\nsource   default\nwritten  6\n" in said(capsys)
+    assert "\nsource   default\nwritten  7\n" in said(capsys)
 
 
 @pytest.mark.usefixtures("store")

@@ -91,6 +91,7 @@ MAX_LESSONS: Final = 20
 MAX_REPORTS: Final = 50
 MAX_NOTES: Final = 20
 MAX_MISSING_SENT: Final = 10
+MAX_HINTS: Final = 5  # close names are sought among all that there are; chosen
 
 
 class SessionReport(Input):
@@ -347,6 +348,8 @@ class _Work:
         try:
             reported, drafts = drafted_report(self.drafts, self.program, about, report)
         except (KnowledgeNotFoundError, PatternNotFoundError) as error:
+            if self.failed >= MAX_HINTS:
+                raise
             keys = self.fleet.knowledge.snapshots.known_close_keys(about)
             raise with_close_names(error, self.program, about, keys) from None
         self.accept(reported, drafts)

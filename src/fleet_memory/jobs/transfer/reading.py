@@ -131,17 +131,18 @@ def times_in(value: object, field: str = "") -> Iterator[tuple[str, datetime]]:
 
 
 def _program(document: Document) -> Program:
-    """Return a program; the decay that people set in 0.2 is left."""
+    """Return a program; one of 0.2 without the decay that people set, which names it."""
     program = versioned_program(document).program
+    if "decayConfig" not in document.fields:
+        return program
     return replace(program, patterns={id_: _lesson(it) for id_, it in program.patterns.items()})
 
 
 def _lesson(lesson: Pattern) -> Pattern:
-    """Return a lesson with the hash of its words; one of 0.2, which made it otherwise, without its
+    """Return a lesson of 0.2 with the hash of its words, which 0.2 made otherwise, and without its
     vector: a run makes it anew, with that of its evidence.
     """
-    words = text_hash(lesson.pattern)
-    return lesson if lesson.words == words else replace(lesson, words=words, vector="", embedder="")
+    return replace(lesson, words=text_hash(lesson.pattern), vector="", embedder="")
 
 
 def _page(document: Document) -> Program:
