@@ -67,7 +67,7 @@ def cold(fleet: Fleet) -> Fleet:
 
 
 def changed(report: ProposalReport) -> list[tuple[str, str | None, str]]:
-    return [(one.change.entry.key, one.change.before, one.change.after) for one in report.joined]
+    return [(key, one.before, one.after) for key, one in report.changes.items()]
 
 
 async def published(fleet: Fleet) -> dict[str, tuple[str, ...]]:
@@ -120,7 +120,7 @@ async def test_a_second_run_considers_nothing_and_changes_only_its_note(fleet: F
     await run(fleet)
     before = await documents(fleet)
     report = await run(fleet)
-    assert (report.joined, report.opened, report.skipped) == ([], 0, [])
+    assert (report.changes, report.opened, report.skipped) == ({}, 0, [])
     assert [one.ref for one in before] == [one.ref for one in await documents(fleet)]
     moved = {
         new.ref.collection.split("/")[-1]

@@ -171,7 +171,7 @@ async def _run(
         each.name: await each.maintain(fleet, writer) for each in fleet.toolsets if each.maintain
     }
     report = await propose(fleet, writer, policy, progress)
-    changes = [joined.change for joined in report.joined]
+    changes = report.changes.values()
     maintained = Maintained(
         dry_run=writer.is_dry_run,
         promoted=tuple(change.entry.key for change in changes if change.is_promotion),

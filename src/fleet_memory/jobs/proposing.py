@@ -7,10 +7,11 @@ other calls of the server go on.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from anyio import to_thread
 
@@ -71,7 +72,6 @@ from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair, Side
 from fleet_memory.schemas.policy import Policy
 from fleet_memory.schemas.programs import Program
-from fleet_memory.similarity import Embedder
 from fleet_memory.stores import ABSENT
 
 # runs of other servers that a warm one reads up on; behind more it starts again. Chosen
@@ -82,25 +82,7 @@ READ_AGAIN_AFTER: Final = timedelta(days=1)
 LESSONS_PER_COMMIT: Final = 20
 PROGRAMS_PER_READ: Final = 10  # chosen: a call waits for one read, and 10 programs are some 15 ms
 PAIRS_PER_READ: Final = 100  # chosen: some 5 ms on SQLite
-
-
-async def missing_vectors(
-    embedder: Embedder, lessons: Sequence[ComparableLesson]
-) -> dict[Place, LessonVectors]:
-    """Return the vectors of the lessons that have none of this engine, by place; of none while it
-    does not answer.
-    """
-    await embedder.check()
-    if any(lesson.embedder != embedder.name for lesson in lessons):
-        await embedder.ready()
-    missing = (lesson for lesson in lessons if lesson.embedder != embedder.name)
-    asked = [lesson for lesson in missing if not (embedder.degraded and lesson.embedder)]
-    try:
-        texts = [(lesson.text, lesson.domain, lesson.evidence) for lesson in asked]
-        rows = await lesson_vectors(embedder, texts) if asked else []
-    except EmbedderError:
-        return {}
-    return {lesson.place: row for lesson, row in zip(asked, rows, strict=True)}
+MAINTAINER: Final = "maintainer"  # how the ledger names a run
 
 
 def _with_vector(entry: Entry, of: ComparableLesson, vector: str) -> Entry:
@@ -110,101 +92,16 @@ def _with_vector(entry: Entry, of: ComparableLesson, vector: str) -> Entry:
     return replace(entry, vector=vector, embedder=of.embedder, unpublished=True)
 
 
-# Joining equal words
-
-MAINTAINER = "maintainer"  # how the ledger names a run
-
-
-class JoinedEntry(NamedTuple):
-    """An entry after lessons joined it, and their places.
-
-    `key` is the entry that the lessons are in, which may be read through that of `change`.
-    """
-
-    change: EntryChange
-    key: str = ""
-    lessons: frozenset[tuple[str, str]] = frozenset()
-
-
-def name_of_group(group: EqualWords) -> str:
-    """Return the name of a group for people."""
-    return f"entry {group.key}" if group.key else f"lesson {group.lessons[0].lesson_id}"
-
-
-async def join_equal_words(
-    fleet: Fleet, writer: FencedWriter, group: EqualWords, policy: Policy
-) -> JoinedEntry | None:
-    """Let lessons of equal words join their entry, or make one, in one commit; None when they
-    changed since, or the entry has gone.
-
-    Raises LeaseLostError, ConflictError. Billed 1 read for each program, and 3 for the entry.
-    """
-    names = sorted({lesson.program_id for lesson in group.lessons})
-    read = dict(zip(names, await fleet.programs.read_versioned(*names), strict=True))
-    joining = in_order_of_time(
-        JoiningLesson(program, pattern, "equal_words")
-        for lesson in group.lessons
-        for program in [read[lesson.program_id].program]
-        if (pattern := program.patterns.get(lesson.lesson_id)) and pattern.words == group.words
-    )
-    origins = {origin_of(lesson.program_id) for lesson in joining}
-    if not joining or (group.key is None and len(origins) == 1 < len(names)):
-        return None
-    best = better_text(joining)
-    fresh = candidate_of(best, policy, group.project_id)
-    keys = keys_of(fresh) if group.key is None else [group.key]
-    drafts = await read_drafts(fleet, keys, fleet.now(), read.values())
-    known = drafts.documents.entries
-    if group.key is not None and group.key not in known:
-        return None
-    named = known[group.key] if group.key is not None else entry_for(fresh, known)
-    documents = drafts.documents.with_entry(named)
-    for lesson in joining:
-        is_text = named.key not in known and lesson is best
-        joined = lesson.as_text() if is_text else lesson
-        documents = with_member(documents, joined, named.key)
-    drafts = replace(drafts, policy=policy).left_as(documents, "equal words")
-    entry = drafts.documents.read_as(named.key)
-    await writer.commit(*drafts.writes(fleet, MAINTAINER))
-    lessons = frozenset((lesson.program_id, lesson.pattern.id) for lesson in joining)
-    change = entry_change(drafts.entries[entry.key].entry, entry, drafts.now)
-    return JoinedEntry(change, named.key, lessons)
-
-
-async def publish_candidates(
-    fleet: Fleet, writer: FencedWriter, candidates: Sequence[VersionedEntry], policy: Policy
-) -> list[JoinedEntry]:
-    """Publish the candidates that reach the policy's threshold now; one that somebody changes
-    meanwhile waits.
-
-    Raises LeaseLostError.
-    """
-    published: list[JoinedEntry] = []
-    for versioned in candidates:
-        if (entry := versioned.entry) is None:
-            continue
-        drafts = Drafts(policy, fleet.now()).with_read(entries={entry.key: versioned})
-        drafts = drafts.with_entry(under_policy(entry, policy), "reached the threshold")
-        for change in drafts.changes:
-            writes = drafts.writes(fleet, MAINTAINER)
-            if change.is_promotion and await writer.try_commit(*writes):
-                published.append(JoinedEntry(change))
-    return published
-
-
-# A run
-
-
 @dataclass
 class ProposalReport:
-    """A run's results: the entries that lessons joined, the pairs that it opened, the documents
-    that it skipped.
+    """A run's results: the changes of entries by key, the pairs that it opened, the documents that
+    it skipped.
 
     `waiting` counts the living lessons that are in no entry, `embedded` the lessons and entries
     that got a vector.
     """
 
-    joined: list[JoinedEntry] = field(default_factory=list)
+    changes: dict[str, EntryChange] = field(default_factory=dict)
     opened: int = 0
     waiting: int = 0
     embedded: int = 0
@@ -346,23 +243,74 @@ class _Run:
     # Joining equal words
 
     async def join(self) -> None:
-        """Join equal words, and publish the candidates that may be."""
+        """Join equal words, and publish the candidates that reach the policy's threshold now; one
+        that somebody changes meanwhile waits.
+        """
+        name = "lesson {.lessons[0].lesson_id}".format
         for group in await to_thread.run_sync(self._equal_words):
             key = group.key
             for lessons in groups_of(LESSONS_PER_COMMIT, group.lessons):
                 part = group._replace(key=key, lessons=lessons)
-                attempt = partial(join_equal_words, self.fleet, self.writer, policy=self.policy)
-                results, skipped = await attempt_each([part], attempt, name_of_group)
-                self.report.skipped += map(name_of_group, skipped)
-                if joined := next(iter(results), None):
-                    key = joined.key
-                    self._follow(joined)
+                keys, skipped = await attempt_each([part], self._join, name)
+                self.report.skipped += map(name, skipped)
+                if joined := next(iter(keys), None):
+                    key = joined
                 else:  # e.g. the first part is of one origin: the next run finds the entry
                     self.left |= {lesson.place for lesson in lessons}
-        for published in await publish_candidates(
-            self.fleet, self.writer, self.candidates, self.policy
-        ):
-            self._follow(published)
+        for versioned in self.candidates:
+            if (entry := versioned.entry) is None:
+                continue
+            drafts = Drafts(self.policy, self.fleet.now()).with_read(entries={entry.key: versioned})
+            drafts = drafts.with_entry(under_policy(entry, self.policy), "reached the threshold")
+            for change in drafts.changes:
+                writes = drafts.writes(self.fleet, MAINTAINER)
+                if change.is_promotion and await self.writer.try_commit(*writes):
+                    self._follow(change)
+
+    async def _join(self, group: EqualWords) -> str | None:
+        """Let lessons of equal words join their entry, or make one, in one commit; return its key,
+        None when they changed since, or the entry has gone.
+
+        Raises LeaseLostError, ConflictError. Billed 1 read for each program, and 3 for the entry.
+        """
+        names = sorted({lesson.program_id for lesson in group.lessons})
+        read = dict(zip(names, await self.fleet.programs.read_versioned(*names), strict=True))
+        joining = in_order_of_time(
+            JoiningLesson(program, pattern, "equal_words")
+            for lesson in group.lessons
+            for program in [read[lesson.program_id].program]
+            if (pattern := program.patterns.get(lesson.lesson_id)) and pattern.words == group.words
+        )
+        origins = {origin_of(lesson.program_id) for lesson in joining}
+        if not joining or (group.key is None and len(origins) == 1 < len(names)):
+            return None
+        best = better_text(joining)
+        fresh = candidate_of(best, self.policy, group.project_id)
+        keys = keys_of(fresh) if group.key is None else [group.key]
+        drafts = await read_drafts(self.fleet, keys, self.fleet.now(), read.values())
+        known = drafts.documents.entries
+        if group.key is not None and group.key not in known:
+            return None
+        named = known[group.key] if group.key is not None else entry_for(fresh, known)
+        documents = drafts.documents.with_entry(named)
+        for lesson in joining:
+            is_text = named.key not in known and lesson is best
+            joined = lesson.as_text() if is_text else lesson
+            documents = with_member(documents, joined, named.key)
+        drafts = replace(drafts, policy=self.policy).left_as(documents, "equal words")
+        entry = drafts.documents.read_as(named.key)
+        await self.writer.commit(*drafts.writes(self.fleet, MAINTAINER))
+        places = {(lesson.program_id, lesson.pattern.id) for lesson in joining}
+        for name, id_ in places:
+            self.pending.setdefault(name, set()).add(id_)
+        self.memory.replace(
+            lesson._replace(knowledge_keys=(*lesson.knowledge_keys, named.key))
+            for name in names
+            for lesson in self.memory.lessons[name]
+            if lesson.place in places
+        )
+        self._follow(entry_change(drafts.entries[entry.key].entry, entry, drafts.now))
+        return named.key
 
     def _equal_words(self) -> list[EqualWords]:
         """Return the groups of equal words with a lesson or an entry to be considered."""
@@ -375,25 +323,14 @@ class _Run:
         keys = {key for lesson in self.considered() for key in lesson.knowledge_keys}
         return keys & self.entries.keys()
 
-    def _follow(self, joined: JoinedEntry) -> None:
-        """Report an entry that lessons joined; memory and entries follow."""
+    def _follow(self, change: EntryChange) -> None:
+        """Log and report a changed entry, once with its earlier changes; the entries follow."""
         if not self.writer.is_dry_run:
-            log_change(MAINTAINER, joined.change)
-        self.entries[joined.change.entry.key] = comparable_entry(joined.change.entry)
-        for program, id_ in joined.lessons:
-            self.pending.setdefault(program, set()).add(id_)
-        self.memory.replace(
-            lesson._replace(knowledge_keys=(*lesson.knowledge_keys, joined.key))
-            for name in {program for program, _ in joined.lessons}
-            for lesson in self.memory.lessons[name]
-            if lesson.place in joined.lessons
-        )
-        for each in self.report.joined[:]:
-            if each.change.entry.key == joined.change.entry.key:  # with other lessons of its words
-                self.report.joined.remove(each)
-                before = each.change.before
-                joined = joined._replace(change=joined.change._replace(before=before))
-        self.report.joined.append(joined)
+            log_change(MAINTAINER, change)
+        key = change.entry.key
+        self.entries[key] = comparable_entry(change.entry)
+        before = self.report.changes.pop(key, change).before
+        self.report.changes[key] = change._replace(before=before)
 
     # Comparing
 
@@ -408,7 +345,16 @@ class _Run:
         texts = [lesson for name in self.pending for lesson in self.memory.lessons[name]]
         entries = (*self.entries.values(), *self.younger)
         texts += (entry for entry in entries if self.is_whole or not entry.embedder)
-        self.vectors = await missing_vectors(embedder, texts)
+        await embedder.check()
+        if any(lesson.embedder != embedder.name for lesson in texts):
+            await embedder.ready()
+        missing = (lesson for lesson in texts if lesson.embedder != embedder.name)
+        asked = [lesson for lesson in missing if not (embedder.degraded and lesson.embedder)]
+        sent = [(lesson.text, lesson.domain, lesson.evidence) for lesson in asked]
+        with suppress(EmbedderError):  # they get none while it does not answer
+            rows = await lesson_vectors(embedder, sent) if sent else []
+            places = (lesson.place for lesson in asked)
+            self.vectors = dict(zip(places, rows, strict=True))
         made = [
             lesson._replace(vector=vector_bytes(row.vector), embedder=embedder.name)
             for lesson in texts
@@ -557,7 +503,7 @@ class _Run:
         ids = dict.fromkeys((*self.judged, *self.renewed, *self.opened))
         changes, unwritten = await attempt_each(ids, self._write_pair, "pair {}".format)
         for change in filter(None, changes):
-            self._follow(JoinedEntry(change))
+            self._follow(change)
         of = {**self.renewed, **self.opened, **self.judged}
         self.left |= {_place_of(side) for id_ in unwritten for side in (of[id_].a, of[id_].b)}
         pending = sorted(self.pending)

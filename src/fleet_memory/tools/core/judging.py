@@ -325,7 +325,7 @@ async def pattern_consolidate(
         await publish_if_due(fleet)
     shown = await pairs_to_judge(fleet, name, 0 if dry_run else limit, policy)
     last = (await fleet.last_runs.read()).value
-    changes += [joined.change for joined in report.joined] if report else []
+    changes += report.changes.values() if report else []
     others = (it for it in changes if not it.is_promotion and it.after != "candidate")
     rows = (await fleet.knowledge.snapshots.read()).rows
     lists: dict[str, Sequence[Value]] = {
