@@ -59,12 +59,6 @@ def log_change(by: str, change: EntryChange) -> None:
     )
 
 
-def log_maintenance(figures: Mapping[str, int]) -> None:
-    """Log the counts of a run of maintenance, e.g. "maintenance: promoted 0, opened 3"."""
-    counts = ", ".join(f"{name} {count}" for name, count in figures.items())
-    _logger.info("maintenance: %s", counts)
-
-
 def decision(fleet: Fleet, event: LedgerEvent, key: str, why: str = "") -> LedgerLine:
     """Return the line of the ledger about what the caller does now, e.g. that people edited a
     lesson; it goes into the commit of the change.

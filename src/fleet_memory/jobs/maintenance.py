@@ -8,7 +8,6 @@ from typing import Final
 
 from fleet_memory.errors import ConflictError, FleetMemoryError, LeaseLostError
 from fleet_memory.fleet import Fleet, Progress, no_progress
-from fleet_memory.jobs.auditing import log_maintenance
 from fleet_memory.jobs.model_judging import judge_with_model
 from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.publishing import FencedWriter, leased
@@ -188,15 +187,11 @@ async def _run(
         skipped=tuple(report.skipped),
     )
     if not writer.is_dry_run:
-        some = {"expired": expired or 0, **toolsets}
-        log_maintenance(
-            {
-                **{name: count for name, count in some.items() if count},
-                "promoted": len(maintained.promoted),
-                "updated": len(maintained.updated),
-                "opened": report.opened,
-                "waiting": report.waiting,
-                "skipped": len(report.skipped),
-            }
+        figures = {**maintained.wire(), **(maintained.toolsets or {})}
+        counts = (
+            f"{name} {len(it) if isinstance(it, list) else it}"
+            for name, it in figures.items()
+            if name not in ("dryRun", "toolsets")
         )
+        _logger.info("maintenance: %s", ", ".join(counts))
     return maintained
