@@ -106,47 +106,33 @@ async def import_memory(
     incoming = incoming._replace(entries=entries)
     written = set[Ref]()
 
-    async def attempt() -> _Union:
-        union = await _union(fleet, incoming, policy, overwrite=overwrite)
-        if any(union.writes):  # every maintainer reads all again, and considers every lesson
+    async def attempt() -> Merged:
+        groups, merged = await _union(fleet, incoming, memory.rules, policy, overwrite=overwrite)
+        if any(groups):  # every maintainer reads all again, and considers every lesson
             await fleet.store.commit(await fleet.last_runs.new_epoch(considered=False))
-        for some in [batch for group in union.writes for batch in batches(group)]:
+        for some in [batch for group in groups for batch in batches(group)]:
             await commit_settled(fleet.store, *some)
             written.update(write.ref for write in some)
         # the programs that came changed before it was made: the publication makes it anew
         if written and (shelf := await fleet.knowledge.shelves.removal()):
             await fleet.store.commit(*shelf)
-        return union
+        return merged._replace(written=len(written))
 
-    union = await retry_conflicts(attempt, "a document of the import", UNITE_WITHIN_S)
+    merged = await retry_conflicts(attempt, "a document of the import", UNITE_WITHIN_S)
     await publish_now(fleet)
     if with_policy and memory.policy is not None:
         await retry_conflicts(partial(_set_policy, fleet, memory.policy), "the policy")
-    rules = [rule.key for rule in memory.rules if text_hash(rule.value.pattern) not in union.rules]
-    return Merged(
-        fleet.paths.fleet_id,
-        memory.fleet,
-        len(written),
-        tuple(union.archived),
-        tuple(union.left),
-        tuple(rules),
-    )
+    return merged
 
 
-class _Union(NamedTuple):
-    """What makes a fleet the union: groups of writes, each of which may be split but for programs,
-    in the order of commits; and the outcome, with the hashes of the rules' words.
-    """
+async def _union(
+    fleet: Fleet, incoming: Incoming, wanted: Sequence[Entry], policy: Policy, *, overwrite: bool
+) -> tuple[list[Sequence[Write]], Merged]:
+    """Read the fleet, and return what makes it the union: groups of writes, each of which may be
+    split but for programs; and the outcome. `wanted` are the rules that people set there.
 
-    writes: Sequence[Sequence[Write]]
-    archived: Sequence[str]
-    left: Sequence[str]
-    rules: set[str]
-
-
-async def _union(fleet: Fleet, incoming: Incoming, policy: Policy, *, overwrite: bool) -> _Union:
-    """Read the fleet, and return what it has not: records, entries, pairs and programs in this
-    order, so that a lesson names no entry that is not there.
+    Records, entries, pairs and programs are committed in this order, so that a lesson names no
+    entry that is not there.
     """
     here, now = await fleet_documents(fleet), fleet.now()
     stored = iter_readable(here["programs"], versioned_program)
@@ -200,7 +186,7 @@ async def _union(fleet: Fleet, incoming: Incoming, policy: Policy, *, overwrite:
     for id_, pair in after.pairs.items():
         versioned = asked.get(id_, VersionedPair(id_, None, ABSENT))
         entries += [fleet.pairs.write(versioned, pair)] if pair is not versioned.pair else []
-    groups = [_records(fleet, incoming, here), entries]
+    groups: list[Sequence[Write]] = [_records(fleet, incoming, here), entries]
     for name, program in after.programs.items():
         records = copies[name].records
         if program == read[name].program and not records:
@@ -215,8 +201,9 @@ async def _union(fleet: Fleet, incoming: Incoming, policy: Policy, *, overwrite:
         for entry in after.entries.values()
         if entry.tier == "constitutional"
     }
-    left = [f"{name}/{id_}" for name, copy in copies.items() for id_ in copy.left]
-    return _Union(groups, archived, left, rules)
+    missing = tuple(rule.key for rule in wanted if text_hash(rule.value.pattern) not in rules)
+    left = tuple(f"{name}/{id_}" for name, copy in copies.items() for id_ in copy.left)
+    return groups, Merged(fleet.paths.fleet_id, incoming.fleet, 0, tuple(archived), left, missing)
 
 
 def _records(
