@@ -209,15 +209,6 @@ async def test_lessons_that_version_0_2_archived_by_age_are_read(
 
 
 @pytest.mark.anyio
-async def test_snapshots_of_an_older_file_are_left_out(fleet: Fleet, exported: Path) -> None:
-    snapshot = {"collection": "snapshots", "id": "s0", "fields": {"version": 999_999, "x": 1}}
-    await anyio.Path(exported).write_text(sealed(*lines_of(exported), snapshot), encoding="utf-8")
-    other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
-    await bring(other, exported)
-    assert (await other.knowledge.snapshots.read()).version == 1
-
-
-@pytest.mark.anyio
 @pytest.mark.parametrize("line", ["[" * 100_000 + "]" * 100_000, '{"a":"\\ud800"}', '{"a":NaN}'])
 async def test_a_line_that_no_store_takes_is_refused(
     fleet: Fleet, exported: Path, line: str

@@ -38,12 +38,6 @@ COLLECTIONS: Final[Mapping[str, Callable[[Document], Value | None]]] = {
     "archive": archive_record,
     "history": past_summary,
 }
-LEFT_BEHIND: Final = (  # collections that no export writes and no import reads
-    "tokens",  # another fleet's would admit their bearers
-    "keys",  # of tokens, of version 0.2
-    "snapshots",  # the import makes its own
-    "receipts",  # of version 0.2
-)
 
 
 class Line(NamedTuple):

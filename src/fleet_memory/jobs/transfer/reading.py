@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from pydantic.alias_generators import to_camel
 
 from fleet_memory.errors import InvalidArgumentError
-from fleet_memory.jobs.transfer.files import COLLECTIONS, LEFT_BEHIND, Fields, ParsedFile
+from fleet_memory.jobs.transfer.files import COLLECTIONS, Fields, ParsedFile
 from fleet_memory.repositories.documents import texts_of
 from fleet_memory.repositories.programs import versioned_program
 from fleet_memory.rules.lifecycle.decay import CLOCK_SKEW
@@ -64,7 +64,7 @@ def exported_memory(file: ParsedFile, now: datetime) -> Incoming:
     credentials: dict[int, Credential] = {}
     owned: list[Document] = []
     for number, line in file.lines.items():
-        if line.get("collection") in LEFT_BEHIND:
+        if line.get("collection") == "receipts":  # of version 0.2
             continue
         document, value = _value(number, line, now)
         if credential := credential_at(texts_of(document.fields)):
