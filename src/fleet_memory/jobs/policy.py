@@ -73,19 +73,9 @@ def with_values(policy: Policy, words: Sequence[str], toolsets: Sequence[Toolset
     return policy
 
 
-def policy_changes(
-    before: Policy, after: Policy, toolsets: Sequence[Toolset] = ()
-) -> dict[str, str]:
-    """Return the names of the values that differ, each with its change, e.g. {"threshold":
-    "threshold 2 -> 3"}.
-    """
-    rows = zip(policy_rows(before, toolsets), policy_rows(after, toolsets), strict=True)
-    return {old.name: f"{old.name} {old.value} -> {new.value}" for old, new in rows if old != new}
-
-
 async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
     """Set values of the policy in one commit with their lines in the ledger; return each change,
-    none for none.
+    e.g. "threshold 2 -> 3", none for none.
 
     It applies to later publications; other servers follow within a minute. Raises ForbiddenError
     unless the caller may curate, InvalidArgumentError as `with_values` does, ConflictError when
@@ -97,12 +87,14 @@ async def set_policy(fleet: Fleet, words: Sequence[str]) -> list[str]:
         before = await fleet.policies.read_versioned()
         after = with_values(before.value, words, fleet.toolsets)
         await require_no_credential(fleet, "judgeModel", after.judge_model)
-        changes = policy_changes(before.value, after, fleet.toolsets)
+        rows = (policy_rows(policy, fleet.toolsets) for policy in (before.value, after))
+        pairs = ((old, new) for old, new in zip(*rows, strict=True) if old != new)
+        changes = [f"{old.name} {old.value} -> {new.value}" for old, new in pairs]
         if changes:
-            lines = (decision(fleet, "policy", LEDGER_KEY, why) for why in changes.values())
+            lines = (decision(fleet, "policy", LEDGER_KEY, why) for why in changes)
             writes = map(fleet.knowledge.ledger.write, lines)
             await fleet.knowledge.store.commit(fleet.policies.write(before, after), *writes)
-        return [*changes.values()]
+        return changes
 
     return await retry_conflicts(attempt, "the policy")
 
