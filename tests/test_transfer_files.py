@@ -83,7 +83,7 @@ BROKEN: dict[str, tuple[str, Json | None, str]] = {
     "a program from the future": (
         "programs",
         None,
-        "is from the future: lastUpdate is later than 2026-03-07",
+        "is from the future: later than 2026-03-07",
     ),
     "a document without an id": (
         "",
@@ -128,7 +128,8 @@ async def test_no_time_of_a_file_is_in_the_future(
     await anyio.Path(exported).write_text(sealed(*lines), encoding="utf-8")
     other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
     with pytest.raises(
-        InvalidArgumentError, match=f"line {place + 2}: .* from the future: {field} is later than"
+        InvalidArgumentError,
+        match=f"line {place + 2}: the {collection} document .* is from the future",
     ):
         await bring(other, exported)
 
@@ -136,7 +137,7 @@ async def test_no_time_of_a_file_is_in_the_future(
 def test_a_time_deep_in_a_value_is_found() -> None:
     notes = {"n1": Note(id="n1", text="x", at=NOW)}
     program = Program(program_id="basher", shown={"4882dd289fa34031": NOW}, notes=notes)
-    assert sorted(times_in(program)) == [("at", NOW), ("shown", NOW)]
+    assert [*times_in(program)] == [NOW, NOW]
 
 
 @pytest.mark.anyio

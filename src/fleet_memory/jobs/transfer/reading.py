@@ -5,12 +5,10 @@ Lessons, verdicts and words of version 0.2 are read too; its entries come again 
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, cast
-
-from pydantic.alias_generators import to_camel
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.jobs.transfer.files import COLLECTIONS, Fields, ParsedFile
@@ -105,29 +103,20 @@ def _value(number: int, line: Mapping[str, object], now: datetime) -> tuple[Docu
         value = _CODECS.get(collection, _of_toolset)(document)
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"{named} is not sound") from error
-    for field, at in times_in(value):
-        if at > now + CLOCK_SKEW:
-            raise InvalidArgumentError(
-                f"{named} is from the future: {field} is later than {now.isoformat()}"
-            )
+    if any(at > now + CLOCK_SKEW for at in times_in(value)):
+        raise InvalidArgumentError(f"{named} is from the future: later than {now.isoformat()}")
     return document, value
 
 
-def times_in(value: object, field: str = "") -> Iterator[tuple[str, datetime]]:
-    """Yield every time in a value, however deep, with the name of the field that has it as a file
-    spells it.
-    """
+def times_in(value: object) -> Iterator[datetime]:
+    """Yield every time in a value, however deep."""
     if isinstance(value, datetime):
-        yield field, value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from times_in(item, field)
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from times_in(item, field)
+        yield value
+    elif isinstance(value, Mapping | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from times_in(item)
     elif is_dataclass(value):
-        for each in fields(value):
-            yield from times_in(getattr(value, each.name), to_camel(each.name))
+        yield from times_in(vars(value))
 
 
 def _program(document: Document) -> Program:
