@@ -22,7 +22,7 @@ from fleet_memory.rules.pairs import (
     FOUND_BY_MODEL,
     awaits_model,
 )
-from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Side, Verdict
+from fleet_memory.schemas.pairs import MODEL_NAME, NewVerdict, Verdict
 from fleet_memory.schemas.programs import ModelRun
 from fleet_memory.similarity import JudgeModel, Quotation
 
@@ -62,51 +62,45 @@ async def judge_with_model(fleet: Fleet, *, run_for_s: float = RUN_FOR_S) -> Mod
     if fleet.judge_model is None:
         return ModelRun(model=policy.judge_model, problem=NO_ENDPOINT)
     run = _Run(fleet, fleet.judge_model, policy.judge_model)
-    return await run.judge_pairs(run_for_s)
+    pairs = [*filter(awaits_model, await fleet.pairs.waiting())][:MAX_PAIRS_PER_RUN]
+    _random.shuffle(pairs)  # so that one that fails each time holds up no others for ever
+    end, problem = anyio.current_time() + run_for_s, None
+    for pair in pairs:
+        if anyio.current_time() >= end:
+            break
+        try:
+            await run.judge_pair(pair.pair_id)
+        except JudgeModelError as error:
+            run.counts["failures"] += 1
+            problem = problem or str(error)
+            if isinstance(error, JudgeModelUnavailableError):
+                break
+    if run.verdicts:
+        await publish_now(fleet)
+    done = ModelRun(model=run.model, verdicts=dict(run.verdicts), problem=problem, **run.counts)
+    if pairs:
+        level = logging.WARNING if done.failures else logging.INFO
+        _logger.log(level, "judge model: %s", done.compact())
+    return done
 
 
 @dataclass
 class _Run:
-    """A run under way, and its figures."""
+    """A run under way: who is asked, and the figures."""
 
     fleet: Fleet
     judge_model: JudgeModel
     model: str
     verdicts: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
-    problem: str | None = None
 
-    async def judge_pairs(self, run_for_s: float) -> ModelRun:
-        """Judge pairs until all, the time or the endpoint is at its end."""
-        pairs = [*filter(awaits_model, await self.fleet.pairs.waiting())][:MAX_PAIRS_PER_RUN]
-        _random.shuffle(pairs)  # so that one that fails each time holds up no others for ever
-        end = anyio.current_time() + run_for_s
-        for pair in pairs:
-            if anyio.current_time() >= end:
-                break
-            try:
-                await self._judge_pair(pair.pair_id)
-            except JudgeModelError as error:
-                self.counts["failures"] += 1
-                self.problem = self.problem or str(error)
-                if isinstance(error, JudgeModelUnavailableError):
-                    break
-        if self.verdicts:
-            await publish_now(self.fleet)
-        run = ModelRun(
-            model=self.model, verdicts=dict(self.verdicts), problem=self.problem, **self.counts
-        )
-        if pairs:
-            level = logging.WARNING if run.failures else logging.INFO
-            _logger.log(level, "judge model: %s", run.compact())
-        return run
-
-    async def _judge_pair(self, pair_id: str) -> None:
+    async def judge_pair(self, pair_id: str) -> None:
+        """Ask about a pair as it is now, and carry the verdict out. Raises JudgeModelError."""
         (versioned,) = await self.fleet.pairs.read(pair_id)
         pair = versioned.pair
         if pair is None or not awaits_model(pair):  # another server has asked meanwhile
             return
-        a, b = _quotation(pair.a), _quotation(pair.b)
+        a, b = (Quotation(side.text, side.evidence) for side in (pair.a, pair.b))
         verdict = await self._ask(a, b)
         if verdict != "unsure" and await self._ask(b, a) != verdict:
             verdict = "unsure"
@@ -144,7 +138,3 @@ class _Run:
         if answer.verdict is None:
             raise JudgeModelError(_NONSENSE)
         return answer.verdict
-
-
-def _quotation(side: Side) -> Quotation:
-    return Quotation(side.text, side.evidence)
