@@ -114,6 +114,13 @@ def margin(least: float) -> Mapping[str, object]:
     return {"MiniLM.profile": replace(MiniLM.profile, review=least)}
 
 
+class EveryPair(list[str]):
+    """The pairs that a program was shown, where it was shown every pair."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
 RULES: Final[Mapping[str, Mapping[str, object]]] = {
     "both authors are asked": {"_answers": first_decides},
     "one author's `same` is not enough": {"ruling": one_is_enough},
@@ -123,7 +130,7 @@ RULES: Final[Mapping[str, Mapping[str, object]]] = {
     "third programs decide where authors disagree": {"MAX_THIRD_PROGRAMS": 0},
     "silent after 14 days": {"ANSWER_WITHIN": LONG},
     "silent after three showings": {"MAX_SHOWINGS": MANY},
-    "only who was shown a pair answers": {"was_shown": lambda *_: True},
+    "only who was shown a pair answers": {"shown_pairs": lambda *_: EveryPair()},
     "24 verdicts a day": {"verdicts_left": lambda *_: MANY},
     "a closed pair makes room for the next": {"with_next_pairs": lambda program, *_: program},
     "least margin .20: .15": margin(0.15),
