@@ -27,7 +27,7 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.rules.asking import MAX_SHOWN_PAIRS
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern, Outcome
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore

@@ -31,7 +31,7 @@ from fleet_memory.rules.text.keys import pair_id, slug, text_hash
 from fleet_memory.rules.text.steering import lesson_steering
 from fleet_memory.schemas.pairs import MAX_EVIDENCE_CHARS, NewVerdict, Pair, Side
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores import ABSENT
 from fleet_memory.stores.sqlite import SqliteStore

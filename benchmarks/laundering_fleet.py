@@ -39,7 +39,7 @@ from fleet_memory.schemas.fields import Name
 from fleet_memory.schemas.knowledge import Entry, Position
 from fleet_memory.schemas.pairs import NewVerdict, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.tokens import Caller, Role
+from fleet_memory.schemas.programs import Caller, Role
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Store
 from fleet_memory.stores.sqlite import SqliteStore

@@ -25,7 +25,7 @@ from telling import READ, Telling, truthful
 
 from fleet_memory.fleet import Fleet
 from fleet_memory.rules.entries import entry_state
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.similarity import Embedder
 from fleet_memory.similarity.minilm import MiniLM
 from fleet_memory.stores.sqlite import SqliteStore

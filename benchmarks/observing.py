@@ -18,7 +18,7 @@ from mcp import Client
 from mcp.server.context import ServerMiddleware
 
 from fleet_memory.clock import clock
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, every_tool
 from fleet_memory.server.limits import CallLimits

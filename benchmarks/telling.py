@@ -15,8 +15,7 @@ from fleet_memory.rules.entries import entry_state, origins
 from fleet_memory.schemas.knowledge import Contribution, Entry, EntryState
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller, Program
 from fleet_memory.similarity import Embedder
 from fleet_memory.stores import Store
 from fleet_memory.tools.core.boot import gsp_bootstrap

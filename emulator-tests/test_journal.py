@@ -30,7 +30,7 @@ from fleet_memory.errors import (
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.deletion import delete_program
 from fleet_memory.jobs.erasing import Wanted, erase
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.stores import Query, Store
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.health import memory_health

@@ -25,7 +25,7 @@ from fleet_memory.errors import CapacityExceededError, ForbiddenError, InvalidAr
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.erasing import Wanted, erase
 from fleet_memory.jobs.maintenance import maintain_fleet
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.stores import Query, Store
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.work import WORK_TOOLS

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, cast, get_args
 from fleet_memory.cli import Command, every_command
 from fleet_memory.errors import EXIT_CODES, FleetMemoryError, exit_of
 from fleet_memory.fleet import Access, Tool
-from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.programs import Role
 from fleet_memory.server.arguments import output_schema
 from fleet_memory.server.composition import installed_toolsets
 from fleet_memory.server.registration import FleetTool, registered

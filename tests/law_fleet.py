@@ -42,7 +42,7 @@ from fleet_memory.schemas.comparison import Profile
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import NewVerdict, Pair
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Pattern
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.stores import Store, Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, NamedTuple, get_args
 
 from fleet_memory.fleet import Tool, Toolset
-from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.programs import Role
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.arguments import CALLER_NAMES
 from fleet_memory.server.composition import installed_toolsets

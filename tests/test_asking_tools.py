@@ -14,8 +14,7 @@ from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.rules.retrieval.budget import size
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.programs import Asked
-from fleet_memory.schemas.tokens import Caller, Role
+from fleet_memory.schemas.programs import Asked, Caller, Role
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import (

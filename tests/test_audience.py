@@ -15,7 +15,7 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
 from fleet_memory.clock import clock
-from fleet_memory.schemas.tokens import Caller, Role
+from fleet_memory.schemas.programs import Caller, Role
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, Settings, load

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
 from fleet_memory.clock import clock
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, every_tool
 from fleet_memory.server.observing.log import (

@@ -13,7 +13,7 @@ from fleet_memory.rules.erasing import Erasure, value_after
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.knowledge import LedgerLine
 from fleet_memory.schemas.pairs import NewVerdict, Pair
-from fleet_memory.schemas.tokens import Caller, Role
+from fleet_memory.schemas.programs import Caller, Role
 from fleet_memory.stores import Query
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import ConsolidateAnswer, pattern_consolidate

@@ -16,7 +16,7 @@ from mcp.types import Implementation, RequestParamsMeta, ToolAnnotations
 from fleet_memory.clock import clock
 from fleet_memory.fleet import Fleet, Tool
 from fleet_memory.rules.tokens import made_token
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.schemas.value import Value
 from fleet_memory.server.composition import LazyFleet, caller_of_process
 from fleet_memory.server.registration import registered

@@ -10,8 +10,7 @@ from fleet_memory.repositories.records import archive_record
 from fleet_memory.rules.entries import entry_state, origins
 from fleet_memory.schemas.knowledge import Entry, Position
 from fleet_memory.schemas.patterns import TextChange
-from fleet_memory.schemas.programs import Archived
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Archived, Caller
 from fleet_memory.tools.core.lessons import store_memory
 from fleet_memory.tools.session import commit_session
 from tests.asking import booted, judged, left, numbered, verdict

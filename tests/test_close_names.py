@@ -17,8 +17,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.judging import Judge, Refused, judge
 from fleet_memory.rules.asking import no_pair, shown_pairs
 from fleet_memory.schemas.pairs import NewVerdict
-from fleet_memory.schemas.programs import Asked, Program
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Asked, Caller, Program
 from fleet_memory.tools.core.lessons import reinforce_memory
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.health import memory_health

@@ -14,7 +14,7 @@ from fleet_memory.rules.asking import no_pair
 from fleet_memory.rules.text.keys import knowledge_key, text_hash
 from fleet_memory.schemas.pairs import NewVerdict, Pair, Verdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.tools.core.judging import (
     WHO_PROPOSES,
     ConsolidateAnswer,

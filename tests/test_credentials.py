@@ -39,7 +39,7 @@ from fleet_memory.rules.text.credentials import (
     credential_in,
     linear_pattern,
 )
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, with_fleet
 from fleet_memory.settings import Settings, parsed_toolsets

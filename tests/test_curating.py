@@ -40,7 +40,7 @@ from fleet_memory.schemas.knowledge import Entry, EntryState, Seed, Word
 from fleet_memory.schemas.pairs import PairState
 from fleet_memory.schemas.patterns import Outcome
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores import Write
 from fleet_memory.tools.core.judging import pattern_consolidate

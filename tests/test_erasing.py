@@ -53,8 +53,7 @@ from fleet_memory.rules.pairs import PERSON, with_membership
 from fleet_memory.rules.text.keys import digest, pair_id, slug, text_hash
 from fleet_memory.schemas.knowledge import Entry, LedgerEvent, LedgerLine, Seed, Word
 from fleet_memory.schemas.pairs import Judgement
-from fleet_memory.schemas.programs import Archived
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Archived, Caller
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.stores import ABSENT, Document, Query, Write

@@ -20,11 +20,11 @@ from fleet_memory.rules.health import (
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.schemas.knowledge import KnowledgeRow
 from fleet_memory.schemas.programs import (
+    Caller,
     MissingQuestion,
     ProgramHealth,
     RelearntEntry,
 )
-from fleet_memory.schemas.tokens import Caller
 from fleet_memory.schemas.value import Value
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.stores.sqlite import SqliteStore

@@ -37,8 +37,7 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.rules.text.vectors import Vectors
 from fleet_memory.schemas.patterns import Source
-from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller, Program
 from fleet_memory.settings import Settings
 from fleet_memory.similarity.lexical import Lexical
 from fleet_memory.tools.core.judging import pattern_consolidate

@@ -14,7 +14,7 @@ from anyio import wait_all_tasks_blocked
 
 from fleet_memory.errors import IssuerUnavailableError
 from fleet_memory.rules.tokens import principal_id
-from fleet_memory.schemas.tokens import ClaimedBearer
+from fleet_memory.schemas.programs import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.server.http.issuer import LEEWAY_S, MAX_JWT_CHARS, IssuerTokens, bearer_of
 from fleet_memory.settings import load

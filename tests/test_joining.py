@@ -13,7 +13,7 @@ from fleet_memory.jobs.proposing import ProposalReport, propose
 from fleet_memory.jobs.publishing import leased
 from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.stores import Store, Write
 from tests.fleets import NOW, at, learn, on
 from tests.wrapped import ForwardingStore

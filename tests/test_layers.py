@@ -137,7 +137,7 @@ LAYERS = {
     "server.std_streams": layer(),  # it runs before anything that might print
     "clients": layer(
         "clients server.composition tools jobs rules.retrieval rules.text "
-        "schemas.patterns schemas.tokens "
+        "schemas.patterns schemas.programs "
         "fleet settings clock extensions whole_files moment errors",
         "anyio mcp platformdirs",
     ),

@@ -21,7 +21,7 @@ from mcp.types import CallToolResult, ErrorData, PromptReference, TextContent
 
 from fleet_memory.clock import clock
 from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.engines import (

@@ -14,7 +14,7 @@ from fleet_memory.jobs.judging import Judge, judge
 from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.settings import load
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.session import SessionReport, commit_session

@@ -25,7 +25,7 @@ from fleet_memory.jobs.curation import keyed_seeds, seed_rules
 from fleet_memory.jobs.tokens import NewToken, create_token, revoke_token
 from fleet_memory.repositories.records import ledger_line
 from fleet_memory.schemas.knowledge import Seed
-from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.programs import Role
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, Settings, load

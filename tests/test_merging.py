@@ -18,7 +18,7 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.restoration import list_archive, restore_archived
 from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.rules.entries import entry_state
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
 from fleet_memory.tools.core.lessons import reinforce_memory

@@ -17,7 +17,7 @@ from fleet_memory.rules.entries import recorded_state
 from fleet_memory.rules.union import with_earned_standing
 from fleet_memory.schemas.knowledge import Entry, Publication, Seed
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.judging import pattern_consolidate
 from tests.entries import CHECK, contribution, entry

@@ -14,7 +14,7 @@ from fleet_memory.cli import main
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.erasing import Wanted, erase
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.recall import recall_memory

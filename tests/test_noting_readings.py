@@ -9,7 +9,7 @@ import pytest
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.curation import retire_entry
 from fleet_memory.jobs.prompting import lessons_for_prompt
-from fleet_memory.schemas.tokens import Caller, Role
+from fleet_memory.schemas.programs import Caller, Role
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.knowledge import gsp_diff, gsp_read, gsp_search

@@ -18,7 +18,7 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.rules.text import first_sentences
 from fleet_memory.rules.text.keys import text_hash
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.engines import counted_call
 from fleet_memory.stores import Query, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap

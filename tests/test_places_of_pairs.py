@@ -15,7 +15,7 @@ from fleet_memory.repositories.proposing_memory import ProposingMemory
 from fleet_memory.rules.pairs import takes_a_place
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, interrupted, learn, show, writing
 from tests.lessons import days

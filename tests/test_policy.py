@@ -21,7 +21,7 @@ from fleet_memory.jobs.policy import (
 )
 from fleet_memory.rules.entries import entry_state, settled, withdrawn_by_policy
 from fleet_memory.schemas.policy import Policy, Sharing, default_sharing
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.settings import Settings
 from fleet_memory.stores import Query
 from tests.entries import retired_at

@@ -19,8 +19,7 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.text.keys import knowledge_key
 from fleet_memory.schemas.pairs import NewVerdict, Pair, PairState, Verdict
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller, Program
 from fleet_memory.stores import Document, Query, Ref, Store, Write
 from fleet_memory.tools.core.lessons import reinforce_memory
 from tests.fleets import (

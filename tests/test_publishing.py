@@ -11,7 +11,7 @@ import pytest
 from fleet_memory.errors import StoreUnavailableError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.publishing import MAINTAINER_LEASE, leased, publish_if_due, publish_now
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.tools.core.lessons import reinforce_memory
 from tests.fleets import NOW, at, documents, interrupted, lease_to_another, writing
 from tests.shared import KEY, published_keys, shared_entry

@@ -17,8 +17,7 @@ from fleet_memory.rules.lifecycle.stamping import ProgramChange
 from fleet_memory.rules.pairs import with_membership
 from fleet_memory.schemas.pairs import NewVerdict
 from fleet_memory.schemas.patterns import NewPattern
-from fleet_memory.schemas.programs import Program
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller, Program
 from fleet_memory.server.app import call_in_process
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings

@@ -13,7 +13,7 @@ from fleet_memory import __version__
 from fleet_memory.clock import clock
 from fleet_memory.errors import StoreError
 from fleet_memory.fleet import Fleet, Toolset
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.audience import instructions
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import TOOLSETS, Settings, load

@@ -33,7 +33,7 @@ from fleet_memory.rules.tokens import (
     parsed_token,
     secret_hash,
 )
-from fleet_memory.schemas.tokens import Caller, TokenRecord
+from fleet_memory.schemas.programs import Caller, TokenRecord
 from fleet_memory.settings import load
 from fleet_memory.stores import Query, Write
 from tests.fleets import NOW, at, on

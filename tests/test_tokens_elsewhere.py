@@ -19,7 +19,7 @@ from fleet_memory.repositories.documents import texts_of
 from fleet_memory.repositories.records import ledger_line
 from fleet_memory.rules.text.credentials import Credential, credential_at
 from fleet_memory.rules.tokens import parsed_token, principal_id
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.stores import Json, Query, Write
 from tests.fleets import NOW, at, learn
 from tests.moving import bring, export_to, sealed

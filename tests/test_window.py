@@ -24,7 +24,7 @@ from fleet_memory.jobs.maintenance import maintain_fleet
 from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.tokens import NewToken, create_token
 from fleet_memory.schemas.pairs import NewVerdict
-from fleet_memory.schemas.tokens import Caller, Role
+from fleet_memory.schemas.programs import Caller, Role
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import load
 from fleet_memory.stores import Document, Query, Ref

@@ -24,7 +24,7 @@ from fleet_memory.rules.pairs import with_membership
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.patterns import NewPattern, Outcome, Source
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.stores import Store, Write
 from fleet_memory.tools.core.lessons import (
     ReinforceAnswer,

@@ -13,7 +13,7 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.rules.entries import entry_state
 from fleet_memory.schemas.patterns import NewPattern, Outcome
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
 from fleet_memory.tools.core.recall import recall_memory
 from fleet_memory.tools.session import SessionReport, commit_session

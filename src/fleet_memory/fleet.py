@@ -19,7 +19,7 @@ from fleet_memory.repositories.runs import LastRuns
 from fleet_memory.rules.erasing import DocumentFields, Erasure, fields_after
 from fleet_memory.rules.retrieval.boot import Depth
 from fleet_memory.schemas.policy import Sharing
-from fleet_memory.schemas.tokens import UNBOUND, Caller
+from fleet_memory.schemas.programs import UNBOUND, Caller
 from fleet_memory.schemas.value import Value
 from fleet_memory.similarity import Embedder, JudgeModel
 from fleet_memory.stores import Store, Write

@@ -22,7 +22,7 @@ from fleet_memory.jobs.tokens import (
     work_of_token,
 )
 from fleet_memory.rules.tokens import is_live, lifetime
-from fleet_memory.schemas.tokens import Role, TokenRecord
+from fleet_memory.schemas.programs import Role, TokenRecord
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import (
     CURATION,

@@ -38,7 +38,7 @@ from fleet_memory.errors import FleetMemoryError, InvalidArgumentError
 from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.check import is_wanting
 from fleet_memory.rules.retrieval.budget import tokens
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.composition import open_embedder, with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot import gsp_bootstrap

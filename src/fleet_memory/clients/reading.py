@@ -21,7 +21,7 @@ from fleet_memory.jobs.auditing import note_reading
 from fleet_memory.jobs.prompting import lessons_for_prompt, unasked_lessons
 from fleet_memory.rules.text.credentials import credential_in
 from fleet_memory.schemas.patterns import OthersLesson, Pattern
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.composition import with_fleet
 from fleet_memory.settings import Settings
 from fleet_memory.tools.core.boot import gsp_bootstrap

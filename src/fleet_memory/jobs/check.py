@@ -20,7 +20,7 @@ from fleet_memory.repositories.programs import Programs
 from fleet_memory.repositories.snapshots import Snapshots
 from fleet_memory.rules.text.credentials import credential_at
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.tokens import TokenRecord
+from fleet_memory.schemas.programs import TokenRecord
 from fleet_memory.similarity import NO_BUILD, Embedder
 from fleet_memory.stores import Document, Query, Store
 

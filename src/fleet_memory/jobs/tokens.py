@@ -32,7 +32,7 @@ from fleet_memory.rules.tokens import (
 from fleet_memory.schemas.fields import Timestamp, format_instant
 from fleet_memory.schemas.knowledge import LedgerEvent
 from fleet_memory.schemas.patterns import TokenWriter
-from fleet_memory.schemas.tokens import Role, TokenRecord
+from fleet_memory.schemas.programs import Role, TokenRecord
 from fleet_memory.schemas.value import Value
 from fleet_memory.stores import Query, Write
 

@@ -11,7 +11,7 @@ from fleet_memory.repositories.documents import (
 )
 from fleet_memory.repositories.paths import FleetDocuments, FleetPaths
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.tokens import TokenRecord
+from fleet_memory.schemas.programs import TokenRecord
 from fleet_memory.stores import ABSENT, Json, Query, Store, Write
 
 # a change reaches every server within a minute; Source: docs/policy.md

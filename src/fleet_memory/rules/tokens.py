@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from fleet_memory.schemas.tokens import TokenRecord
+from fleet_memory.schemas.programs import TokenRecord
 
 TOKEN_PREFIX: Final = "fm_"  # noqa: S105 a spelling, no secret
 ID_BYTES: Final = 10  # random bytes of an id; chosen: their 16 letters are still read out

@@ -24,7 +24,7 @@ from pydantic import JsonValue, ValidationError
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Tool, Toolset
 from fleet_memory.rules.text.credentials import shown
-from fleet_memory.schemas.tokens import Role
+from fleet_memory.schemas.programs import Role
 from fleet_memory.server.arguments import CALLER_NAMES, closest
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.settings import CURATION, SETTINGS, Settings

@@ -20,7 +20,7 @@ from fleet_memory.extensions import StoreLocation, names, part
 from fleet_memory.fleet import Fleet, Toolset
 from fleet_memory.repositories.administration import Tokens
 from fleet_memory.schemas.policy import default_sharing
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.engines import ServedStore, StoreUse, TurnTakingEmbedder
 from fleet_memory.settings import OPENAI_URL, Settings
 from fleet_memory.similarity import Embedder, JudgeModel

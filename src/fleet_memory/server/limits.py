@@ -19,7 +19,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.types import CallToolResult, TextContent
 
 from fleet_memory.errors import RPC_RATE_LIMITED, RateLimitedError
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.engines import Turns, turns_of_call
 from fleet_memory.settings import MAX_RATE, Rate

@@ -36,7 +36,7 @@ from fleet_memory.fleet import Effect, Fleet, JsonObject, Progress, PromptTask, 
 from fleet_memory.jobs.credentials import refuse_credential
 from fleet_memory.rules.retrieval.budget import tokens
 from fleet_memory.rules.text.credentials import credential_at, credential_in, without_credentials
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.arguments import (
     CALLER_NAMES,
     Schema,

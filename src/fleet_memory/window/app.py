@@ -30,7 +30,7 @@ from fleet_memory.fleet import Fleet
 from fleet_memory.jobs.auditing import note_read
 from fleet_memory.rules.text.credentials import without_credentials
 from fleet_memory.schemas.fields import MAX_KEY_CHARS
-from fleet_memory.schemas.tokens import Caller, Role
+from fleet_memory.schemas.programs import Caller, Role
 from fleet_memory.window.changes import ACTS, Form
 from fleet_memory.window.pages import PAGES, Page, Visit
 from fleet_memory.window.rendering import STATIC, STATIC_TYPES, PageContent, rendered

@@ -16,7 +16,7 @@ from fleet_memory.repositories.snapshots import versioned_entry
 from fleet_memory.rules.text.keys import digest
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.pairs import Pair
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.stores import Document, Query, Ref, Store, StoreHealth, Write
 
 READER: Final = Caller(role="auditor")  # bound to no program: it reads all, and writes nothing

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fleet_memory.errors import FleetMemoryError
 from fleet_memory.repositories.administration import Tokens, VersionedToken
 from fleet_memory.rules.tokens import TOKEN_PREFIX, bearer_refusal, parsed_token
-from fleet_memory.schemas.tokens import Caller, Role, TokenRecord
+from fleet_memory.schemas.programs import Caller, Role, TokenRecord
 from fleet_memory.settings import Settings
 
 UNBOUND_CONNECTION: Final = "http"  # one for all: a restart or a replica makes no new origin

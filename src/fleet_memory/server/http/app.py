@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fleet_memory.errors import FleetMemoryError, RateLimitedError
 from fleet_memory.rules.text.credentials import without_credentials
 from fleet_memory.schemas.fields import format_instant
-from fleet_memory.schemas.tokens import Caller
+from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet
 from fleet_memory.server.http.access import (

@@ -22,7 +22,7 @@ from fleet_memory.errors import IssuerUnavailableError
 from fleet_memory.rules.entries import same_program
 from fleet_memory.rules.pairs import PERSON
 from fleet_memory.rules.tokens import principal_id
-from fleet_memory.schemas.tokens import ClaimedBearer
+from fleet_memory.schemas.programs import ClaimedBearer
 from fleet_memory.server.http.access import CallerToken
 from fleet_memory.settings import Settings, issuer_address
 
