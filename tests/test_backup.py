@@ -112,3 +112,12 @@ def test_a_folder_that_is_not_there_is_a_usage_error(
 ) -> None:
     assert main(["backup", str(tmp_path / "no" / "copy.db")]) == 2
     assert "copy.db cannot be written: No such file" in capsys.readouterr().err
+
+
+def test_a_backup_is_a_file_and_goes_to_no_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["backup", "-"]) == 2
+    assert "`export -` writes to stdout" in capsys.readouterr().err
+    assert not (tmp_path / "-").exists()

@@ -31,6 +31,7 @@ from fleet_memory.jobs.policy import set_policy
 from fleet_memory.jobs.transfer.files import export_text, parsed_file
 from fleet_memory.jobs.transfer.merging import Merged, import_memory
 from fleet_memory.jobs.transfer.reading import exported_memory
+from fleet_memory.repositories.documents import texts_of
 from fleet_memory.rules.text import credentials
 from fleet_memory.rules.text.credentials import (
     RULES,
@@ -43,7 +44,7 @@ from fleet_memory.schemas.programs import Caller
 from fleet_memory.server.app import create_server
 from fleet_memory.server.composition import LazyFleet, with_fleet
 from fleet_memory.settings import Settings, parsed_toolsets
-from fleet_memory.stores import document_id
+from fleet_memory.stores import Json, document_id
 from fleet_memory.tools.state import write_note
 from scripts.translate_credential_rules import translated
 from tests.bounds import HANG_S
@@ -392,3 +393,11 @@ def _seconds(value: object) -> float:
     start = time.process_time()
     assert credential_at(value) is None
     return time.process_time() - start
+
+
+@pytest.mark.parametrize("member", ["writer", "stateWriter", "source"])
+def test_the_id_of_the_token_that_wrote_something_is_no_credential(member: str) -> None:
+    """It opens nothing; with a figure in it a rule would take it for a key."""
+    stored: Json = {"patterns": {"l-1": {member: {"token": "fvslq46r7f53ersd"}}}}
+    assert credential_at({"token": "fvslq46r7f53ersd"})
+    assert credential_at(texts_of(stored)) is None

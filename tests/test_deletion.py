@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from fleet_memory.errors import InvalidArgumentError, RacesLostError, StoreUnavailableError
-from fleet_memory.fleet import Fleet
+from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.deletion import Deleted, delete_program
 from fleet_memory.jobs.proposing import propose
 from fleet_memory.jobs.publishing import leased
@@ -45,6 +45,16 @@ async def fleet(fleet: Fleet) -> Fleet:
 
     await fleet.programs.update("iso", note, NOW)
     return fleet
+
+
+async def test_the_discoverer_that_is_left_is_asked_about_an_entry(fleet: Fleet) -> None:
+    await learnt(fleet, "sark", CHECK)
+    await delete_program(fleet, "basher")
+    async with leased(fleet) as writer:
+        assert writer is not None
+        await propose(fleet, writer, await fleet.policies.read(NOW), no_progress)
+    (pair,) = [it for it in await fleet.pairs.waiting() if KEY in (it.a.key, it.b.key)]
+    assert {pair.a.program_id, pair.b.program_id} == {"iso", "sark"}
 
 
 async def test_a_run_under_way_does_not_make_the_document_again(fleet: Fleet) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fleet_memory.errors import InvalidArgumentError
+from fleet_memory.errors import DocumentRejectedError, InvalidArgumentError
 from fleet_memory.fleet import Fleet, no_progress
 from fleet_memory.jobs.restoration import restore_archived
 from fleet_memory.jobs.transfer.merging import Merged
 from fleet_memory.repositories.retrying import commit_settled
+from fleet_memory.stores import Write
 from fleet_memory.stores.sqlite import SqliteStore
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.judging import pattern_consolidate
@@ -217,3 +218,14 @@ async def test_a_broken_file_writes_nothing_and_the_line_is_named(
     with pytest.raises(InvalidArgumentError, match=said):
         await bring(laptop, file)
     assert await documents(laptop) == []
+
+
+async def test_a_document_here_that_cannot_be_read_is_named_and_nothing_is_written(
+    fleet: Fleet, laptop: Fleet, tmp_path: Path
+) -> None:
+    await export_to(fleet, file := tmp_path / "memory.jsonl")
+    await laptop.store.commit(Write(laptop.paths.program("broken"), {"patterns": 1}))
+    before = await documents(laptop)
+    with pytest.raises(DocumentRejectedError, match="broken"):
+        await bring(laptop, file)
+    assert await documents(laptop) == before

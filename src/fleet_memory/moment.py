@@ -277,7 +277,8 @@ def paths_overlap(one: Sequence[str], two: Sequence[str], *, is_file: bool = Fal
             rests = (others[at:] for at in range(len(others) + 1))
             return any(paths_overlap(some[1:], rest, is_file=is_file) for rest in rests)
     a, b = one[0], two[0]
-    alike = a == b or fnmatchcase(a, b) or fnmatchcase(b, a)
+    patterns = ((b, a),) if is_file else ((b, a), (a, b))  # a file's name is none
+    alike = a == b or any(fnmatchcase(*each) for each in patterns if {*"*?["} & {*each[1]})
     return alike and paths_overlap(one[1:], two[1:], is_file=is_file)
 
 

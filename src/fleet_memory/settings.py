@@ -36,7 +36,7 @@ MAX_RATE: Final = 999_999  # calls; far more than one process answers in a minut
 _NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9._:/-]{1,100}")
 _EMBEDDER = re.compile(r"minilm|lexical|openai:[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}")  # ours
 _ADDRESS = re.compile(
-    r"(?i)https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?(/[a-z0-9._~-]+)*/?"
+    r"(?i)https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?(/[a-z0-9._~-]+)*/?"
 )
 _RATE = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 

@@ -102,6 +102,8 @@ def run_backup(given: argparse.Namespace, settings: Settings) -> Output | int:
     memory, file = settings.store.file, Path(os.path.realpath(given.file))
     if memory is None:
         return run_export(given, settings)
+    if given.file == "-":
+        raise InvalidArgumentError("FILE: a backup is a file; `export -` writes to stdout")
     caller_of_process(settings).require_curation()
     require_memory(settings)
     store = os.path.realpath(memory)

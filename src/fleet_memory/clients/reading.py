@@ -76,7 +76,8 @@ async def boot_for(
         names += [lesson.id for lesson in answer.patterns]
         with_moments = settings.prompt_lessons and not is_subagent
         moments = await _moments(fleet, agent) if with_moments else []
-        lines, file = boot_lines(answer, fleet.served_toolsets), settings.store.file
+        file = settings.store.file if with_moments else None
+        lines = boot_lines(answer, fleet.served_toolsets)
         lines[2:2] = [_loading(), *filter(None, (each.hook for each in fleet.served_toolsets))]
         claims = [file.absolute().as_uri(), fleet.paths.collection(BOARD)] if file else None
         return Reading(lines, _hashes(names), moments, claims)

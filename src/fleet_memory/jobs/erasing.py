@@ -290,7 +290,7 @@ async def preview_erasure(fleet: Fleet, wanted: Wanted) -> Erased:
     """Return the result that a purge would have; writes nothing.
 
     Raises ForbiddenError unless the caller may curate, InvalidArgumentError for an unclear wish,
-    KnowledgeNotFoundError for an unknown entry. Billed 2 reads for each document of the fleet.
+    KnowledgeNotFoundError for an unknown entry. Billed 1 read for each document of the fleet.
     """
     return await _look(fleet, FencedWriter(fleet), await _target(fleet, wanted))
 

@@ -123,30 +123,34 @@ class WaitingPair(NamedTuple):
         return {**wire, **differing, "waitsFor": self.waits_for, "judgements": judged}
 
 
-async def waiting_pairs(fleet: Fleet) -> list[WaitingPair]:
-    """Return the pairs that wait: for people alone first, then for a third program; of each the
-    likeliest first.
+async def waiting_pairs(fleet: Fleet, limit: int | None = None) -> list[WaitingPair]:
+    """Return the pairs that wait, or the first `limit`: for people alone first, then for a third
+    program; of each the likeliest first.
 
     Where people judge all of them wait for people, and so do those for a third program where there
-    is none. Billed 1 read for each pair, and 1 sum. Raises ForbiddenError unless the caller may
-    curate.
+    is none. Billed 1 read for each pair, with a limit for at most so many of each kind, and 1 sum.
+    Raises ForbiddenError unless the caller may curate.
     """
     fleet.caller.require_curation()
+    pairs = await fleet.pairs.waiting() if limit is None else []
+    for who in ("people", "third", "programs") if limit else ():
+        first = await fleet.pairs.some({"waits": who}, "", "", limit or 0)
+        pairs += [each.pair for each in first if each.pair]
     people_judge = (await fleet.policies.read(fleet.now())).judging == "people"
     has_third = await fleet.programs.count() >= MIN_PROGRAMS_OF_A_THIRD
     waiting: list[WaitingPair] = []
-    for pair in await fleet.pairs.waiting():
+    for pair in pairs:
         asked = questions(pair)
         nobody = people_judge or (asked.third and not has_third)
         waiting.append(WaitingPair(pair, Questions(people=True) if nobody else asked))
-    return sorted(
-        waiting,
+    waiting.sort(
         key=lambda each: (
             0 if each.asked.people else 1 if each.asked.third else 2,
             -each.pair.margin,
             each.pair.pair_id,
-        ),
+        )
     )
+    return waiting[:limit]
 
 
 def _judge_of(judgement: Judgement) -> str:

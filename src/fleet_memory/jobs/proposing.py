@@ -228,10 +228,12 @@ class _Run:
                 self.younger.append(comparable_entry(entry))
             elif not is_empty(entry):
                 self.entries[key] = comparable_entry(entry)
-        self.entries |= {
-            key: entry._replace(asked="")
+        names = {row.key: row.contributors for row in rows}
+        names |= {key: entry.value.contributors for key, entry in read.items()}
+        self.entries |= {  # whose program was deleted: the next that discovered it is asked
+            key: entry._replace(asked=next((it for it in names[key] if it in memory.lessons), ""))
             for key, entry in self.entries.items()
-            if entry.asked not in memory.lessons  # its program was deleted
+            if entry.asked not in memory.lessons
         }
 
     def _take_up(self, block: Sequence[VersionedProgram]) -> None:
@@ -249,7 +251,10 @@ class _Run:
         name = "lesson {.lessons[0].lesson_id}".format
         for group in await to_thread.run_sync(self._equal_words):
             key = group.key
-            for lessons in groups_of(LESSONS_PER_COMMIT, group.lessons):
+            first = {origin_of(it.program_id): it for it in reversed(group.lessons)}
+            # the first of each origin first: a part of one origin alone makes no entry
+            ordered = sorted(group.lessons, key=lambda it: it not in first.values())
+            for lessons in groups_of(LESSONS_PER_COMMIT, ordered):
                 part = group._replace(key=key, lessons=lessons)
                 keys, skipped = await attempt_each([part], self._join, name)
                 self.report.skipped += map(name, skipped)

@@ -14,7 +14,13 @@ from fleet_memory.rules.lifecycle.admission import pattern_restore_problem, rest
 from fleet_memory.rules.lifecycle.state import with_note
 from fleet_memory.schemas.fields import format_instant
 from fleet_memory.schemas.patterns import Pattern
-from fleet_memory.schemas.programs import Archived, ArchiveRecord, Program, ProgramRecord
+from fleet_memory.schemas.programs import (
+    Archived,
+    ArchiveRecord,
+    PastSummary,
+    Program,
+    ProgramRecord,
+)
 from fleet_memory.stores import Document, Write
 
 ArchiveRow: TypeAlias = dict[str, object]
@@ -39,8 +45,8 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
     """Bring back the lesson or note with this id, the archive's or its own: the one that left last.
     `restored` is False if it cannot be.
 
-    The line leaves the archive in the same commit. `evicted` has the lessons that left for it.
-    Raises UnknownNameError for an unknown id.
+    The line leaves the archive in the same commit. `evicted` has what left for it. Raises
+    UnknownNameError for an unknown id.
     """
     now = fleet.now()
 
@@ -57,9 +63,11 @@ async def restore_archived(fleet: Fleet, program_id: str, wanted: str) -> Archiv
     restoration = await fleet.programs.update_with(program_id, change, now)
     evicted = [
         {"id": each.id, "domain": each.domain, "pattern": each.pattern}
+        if isinstance(each, Pattern)
+        else {"id": each.id, "note": each.text}
         for line in restoration.archived
-        if isinstance(line, Archived)
-        for each in [line.pattern]
+        if not isinstance(line, PastSummary)
+        for each in [archived_item(line)]
     ]
     return restoration.row | ({"evicted": evicted} if evicted else {})
 

@@ -191,7 +191,7 @@ def iter_readable(
 _NO_TEXT: Final = frozenset(
     {
         *("vector", "readingVector", "searchVector", "embedder", "words", "connection", "calls"),
-        *("call", "shown", "asked", "pair", "pairId", "ledger", "at"),
+        *("call", "shown", "asked", "pair", "pairId", "ledger", "at", "writer", "stateWriter"),
     }
 )
 # Members whose `token` the server writes, the id of a caller's token; "" is the document itself: a

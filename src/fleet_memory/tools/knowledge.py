@@ -59,7 +59,6 @@ class ProvenanceLine(PromotedPattern):
     confidence: float
     evidence: str
     discovered_at: Timestamp
-    program_deleted: bool | None = None
     token: str | None = None
 
 

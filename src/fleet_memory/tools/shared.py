@@ -34,7 +34,7 @@ from fleet_memory.schemas.programs import Program
 from fleet_memory.schemas.value import Value
 
 _FOLDER: Final = Path(__file__).with_name("texts")
-TEXTS: Final = {file.stem: file.read_text("utf-8").rstrip("\n") for file in _FOLDER.iterdir()}
+TEXTS: Final = {file.stem: file.read_text("utf-8").rstrip("\n") for file in _FOLDER.glob("*.md")}
 """Texts for agents by name: prompts, instructions, and the notices of a boot as text."""
 
 

@@ -226,7 +226,7 @@ async def _shown(agent: Fleet, program: Program) -> PageContent:
 async def review(visit: Visit) -> PageContent:
     """Return the pairs that wait for a judge, and the pair judged last."""
     fleet = visit.reader
-    pairs = (await waiting_pairs(fleet))[:MAX_PAIRS]
+    pairs = await waiting_pairs(fleet, MAX_PAIRS)
     named = [visit.text("pair")] if visit.text("pair") else []
     read = [each.pair for each in await fleet.pairs.read(*named)] if named else []
     key = visit.text("entry")
@@ -362,7 +362,7 @@ def _why_state(entry: Entry, state: EntryState, discovered: int) -> str:
         by = next(each.by for each in reversed(entry.decisions) if each.kind == "retired")
         return "People took it out of use." if by == "people" else "Its contradictions retired it."
     said: Mapping[EntryState, str] = {
-        "candidate": f"No agent reads it: it has {enough}.",
+        "candidate": f"It is not knowledge yet: it has {enough}.",
         "contested": "An agent saw the contrary, and nobody has answered it yet.",
         "verify": "Agents read it as something to check first.",
         "fresh": "People set it." if entry.tier == "constitutional" else f"It has {enough}.",

@@ -1,9 +1,10 @@
 """Unite a file's memory with a fleet's, for `fleet-memory import`."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from fleet_memory.errors import InvalidArgumentError
 from fleet_memory.fleet import Fleet
@@ -11,7 +12,12 @@ from fleet_memory.jobs.credentials import credential_place
 from fleet_memory.jobs.publishing import publish_now
 from fleet_memory.jobs.transfer.files import fleet_documents
 from fleet_memory.jobs.transfer.reading import Incoming
-from fleet_memory.repositories.documents import batches, changed, iter_readable
+from fleet_memory.repositories.documents import (
+    batches,
+    changed,
+    decoded_or_raised,
+    iter_readable,
+)
 from fleet_memory.repositories.pairs import VersionedPair, versioned_pair
 from fleet_memory.repositories.programs import absent_program, versioned_program, with_room
 from fleet_memory.repositories.records import MAX_SUMMARIES, archive_record, past_summary
@@ -37,9 +43,10 @@ from fleet_memory.rules.union import (
 )
 from fleet_memory.schemas.knowledge import Entry
 from fleet_memory.schemas.policy import Policy
-from fleet_memory.schemas.programs import Archived, Program
+from fleet_memory.schemas.programs import Archived, ArchiveRecord, PastSummary, Program
 from fleet_memory.stores import ABSENT, Document, Ref, Write
 
+_R = TypeVar("_R", bound=ArchiveRecord | PastSummary)
 UNITE_WITHIN_S: Final = 60.0  # seconds in which an import begins again when others write; chosen
 
 
@@ -125,6 +132,13 @@ async def import_memory(
     return merged
 
 
+def _by_program(records: Iterable[_R]) -> defaultdict[str, list[_R]]:
+    found = defaultdict[str, list[_R]](list)
+    for record in records:
+        found[record.program_id].append(record)
+    return found
+
+
 async def _union(
     fleet: Fleet, incoming: Incoming, wanted: Sequence[Entry], policy: Policy, *, overwrite: bool
 ) -> tuple[list[Sequence[Write]], Merged]:
@@ -135,13 +149,15 @@ async def _union(
     entry that is not there.
     """
     here, now = await fleet_documents(fleet), fleet.now()
-    stored = iter_readable(here["programs"], versioned_program)
+    stored = [decoded_or_raised(each, versioned_program) for each in here["programs"]]
     read = {each.program.program_id: each for each in stored}
-    entries_here = iter_readable(here["gsp"], versioned_entry)
+    entries_here = [decoded_or_raised(each, versioned_entry) for each in here["gsp"]]
     known = {each.entry.key: each for each in entries_here if each.entry}
-    asked = {each.pair_id: each for each in iter_readable(here["pairs"], versioned_pair)}
+    asked_here = [decoded_or_raised(each, versioned_pair) for each in here["pairs"]]
+    asked = {each.pair_id: each for each in asked_here}
     archive = [*iter_readable(here["archive"], archive_record), *incoming.archive]
-    history = [*iter_readable(here["history"], past_summary)]
+    archived_of, brought = _by_program(archive), _by_program(incoming.history)
+    history = _by_program(iter_readable(here["history"], past_summary))
     mine = {key: each.entry for key, each in known.items() if each.entry}
     keys, theirs = keys_here(incoming.entries, mine), dict[str, Entry]()
     for entry in incoming.entries:
@@ -149,15 +165,12 @@ async def _union(
         theirs[moved.key] = united_entry(theirs.get(moved.key, moved), moved)
     programs = {each.program_id: each for each in incoming.programs}
     copies = dict[str, UnitedProgram]()
-    for name in read.keys() | programs.keys():
+    for name in sorted(read.keys() | programs.keys()):
         before = read.setdefault(name, absent_program(name))
         copies[name] = united_program(
-            ProgramCopy(before.program, [each for each in history if each.program_id == name]),
-            ProgramCopy(
-                programs.get(name, Program(program_id=name)),
-                [each for each in incoming.history if each.program_id == name],
-            ),
-            [each for each in archive if each.program_id == name],
+            ProgramCopy(before.program, history[name]),
+            ProgramCopy(programs.get(name, Program(program_id=name)), brought[name]),
+            archived_of[name],
             MAX_SUMMARIES,
             now,
             overwrite=overwrite,

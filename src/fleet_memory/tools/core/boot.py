@@ -111,8 +111,8 @@ SENTENCES: Final[Mapping[str, Callable[[BootAnswer], bool]]] = {
     f"`verify`: {DOUBTS['verify']}.": lambda boot: _shows(boot, "verify"),
     f"`contested`: {DOUBTS['contested']}.": lambda boot: _shows(boot, "contested"),
     "`stale`: verify it, don't discard it.": lambda boot: any(it.stale for it in boot.patterns),
-    "`others`: one agent's alone; reinforce_memory by key says which held.": lambda boot: bool(
-        boot.others
+    "`others`: one agent's; reinforce_memory, key as patternId, says which held.": (
+        lambda boot: bool(boot.others)
     ),
     "Judge each pair of `toJudge`: only so do lessons become knowledge.": lambda boot: bool(
         boot.to_judge

@@ -23,8 +23,10 @@ from fleet_memory.rules.retrieval.others import (
     keys_of_others,
 )
 from fleet_memory.rules.retrieval.ranking import (
+    FITS_WELL,
     MIN_RELEVANCE,
     NO_VECTOR,
+    STRENGTH_BOOST,
     Match,
     RecallFilters,
     Scores,
@@ -302,9 +304,10 @@ async def recall_memory(
     known: list[Pattern | KnowledgeRow] = [*own, *rows]
     domains = [lesson.domain for lesson in known] if domain or not best else []
     close = [] if domain is None or domain in domains else close_names(domain, domains)
+    is_found = any(not best or it.answer.score >= FITS_WELL + STRENGTH_BOOST for it in told)
     frame = RecallAnswer(
         similarity_engine=fleet.degraded_engine,
-        note=None if told and not best else finding_note(best, asked=asked, domains=domains),
+        note=None if is_found else finding_note(best, asked=asked, domains=domains),
         left=+Counter(stale=stale[0] - stale[1], archived=archived) or None,
         total=len(best),
         truncated=False,
