@@ -155,7 +155,12 @@ async def test_a_restored_note_takes_the_place_of_the_oldest(fleet: Fleet) -> No
     assert (row["noteId"], row["text"]) == ("n1", "Port 8081 is taken")
     for letter in "xy":
         await write_note(fleet, "basher", "\n".join(letter * 40))
-    assert await restore_archived(fleet, "basher", "n1") == {"restored": True, "noteId": "n1"}
+    gone = {"id": "n2", "note": "\n".join("x" * 40)}
+    assert await restore_archived(fleet, "basher", "n1") == {
+        "restored": True,
+        "noteId": "n1",
+        "evicted": [gone],
+    }
     notes = (await fleet.programs.read("basher")).notes
     assert {note.id: note.pinned for note in notes.values()} == {"n1": True, "n3": False}
     assert (await write_note(fleet, "basher", "Another")).note_id == "n4"

@@ -142,6 +142,8 @@ def test_the_wheel_has_the_package_and_its_licences_and_nothing_else() -> None:
         ".json",
         ".jsonl",
         ".toml",
+        ".md",  # texts for agents
+        ".txt",
         ".onnx",
         ".html",  # the window's templates, their style, and htmx
         ".css",

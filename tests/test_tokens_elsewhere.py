@@ -64,7 +64,8 @@ async def test_tokens_in_a_file_are_not_imported(fleet: Fleet, tmp_path: Path) -
     ]
     await anyio.Path(tmp_path / "forged.jsonl").write_text(sealed(*lines), encoding="utf-8")
     other = at(Fleet.on(fleet.programs.store, "other", fleet.embedder, fleet.now), NOW)
-    await bring(other, tmp_path / "forged.jsonl")
+    with pytest.raises(InvalidArgumentError, match=r"tokens: .*nothing was written"):
+        await bring(other, tmp_path / "forged.jsonl")
     assert await list_tokens(other) == []
 
 
