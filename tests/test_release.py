@@ -154,7 +154,7 @@ def test_the_wheel_has_the_package_and_its_licences_and_nothing_else() -> None:
         "SHA256SUMS",
     }
     licences = [file for file in files if "licenses" in file.parts]
-    assert len(licences) == 4
+    assert len(licences) == 5
 
 
 def test_no_message_sends_its_reader_to_a_file_that_the_wheel_lacks() -> None:
