@@ -23,7 +23,7 @@ from fleet_memory.server.engines import counted_call
 from fleet_memory.stores import Query, Write
 from fleet_memory.tools.core.boot import gsp_bootstrap
 from fleet_memory.tools.core.lessons import reinforce_memory, store_memory
-from fleet_memory.tools.core.recall import OthersAnswer, recall_memory
+from fleet_memory.tools.core.recall import NEAREST, OthersAnswer, recall_memory
 from fleet_memory.tools.state import forget_memory
 from tests.fleets import NOW, at, interrupted, on, writing
 from tests.moving import bring, export_to
@@ -68,6 +68,17 @@ async def maintain(fleet: Fleet) -> None:
 async def shelf_documents(fleet: Fleet) -> list[str]:
     shards = await fleet.knowledge.store.find(Query(fleet.knowledge.paths.snapshot.collection))
     return [shard.ref.id for shard in shards if shard.ref.id != "head"]
+
+
+async def test_a_lesson_of_another_that_fits_leaves_nothing_to_be_said_of_own_ones_that_do_not(
+    fleet: Fleet,
+) -> None:
+    await tell(fleet, "ram", "Water the plants on Fridays")
+    alone = await recall_memory(fleet, "ram", query=QUESTION)
+    await tell(fleet, "basher")
+    found = await recall_memory(fleet, "ram", query=QUESTION)
+    assert ([each.by for each in found.others or ()], found.note) == (["basher"], None)
+    assert alone.note == NEAREST
 
 
 @pytest.mark.parametrize("is_shelved", [False, True])
